@@ -78,7 +78,7 @@ static const char *var_name(const bt_type *var)
 
 /* ---- dims ---- */
 
-enum { MOST_TERMS = 1 << 16 }; /* that are looked at: shared ones count each time */
+enum { MAX_TERMS = 1 << 16 }; /* that are looked at: shared ones count each time */
 
 struct look {
     const bt_map *known;
@@ -91,7 +91,7 @@ static int is_known(void *state, const bt_type *dim)
 {
     struct look *look = state;
     int64_t number;
-    return look->nterm++ < MOST_TERMS &&
+    return look->nterm++ < MAX_TERMS &&
            (bt_map_find(look->known, dim) || bt_dim_is_const(dim, &number) ||
             (dim->depth && bt__type_parts(dim, is_known, look)));
 }
@@ -105,7 +105,7 @@ static int all_known(const bt_type *dim, const bt_map *known)
 static int is_without(void *state, const bt_type *dim)
 {
     struct look *look = state;
-    return look->nterm++ < MOST_TERMS && dim != look->var &&
+    return look->nterm++ < MAX_TERMS && dim != look->var &&
            (!dim->depth || bt__type_parts(dim, is_without, look));
 }
 

@@ -10,7 +10,7 @@
  */
 #include "ir/dim.h"
 
-enum { MOST_STACK = 256, MOST_BYTES = 1 << 16 };
+enum { MAX_STACK = 256, MAX_BYTES = 1 << 16 };
 enum { CONST, DIM, ADD, MUL, FLOORDIV, CEILDIV, MOD, MIN, MAX, NCODE };
 
 /* ---- writing ---- */
@@ -26,11 +26,11 @@ struct writer {
 static void put(struct writer *w, uint8_t code)
 {
     bt_text_add(&w->bytes, (const char *)&code, 1);
-    if (w->bytes.len > MOST_BYTES && !w->status)
+    if (w->bytes.len > MAX_BYTES && !w->status)
         w->status = bt_fail(w->ctx, BT_ERR_LIMIT,
                             "a dim of more than %d bytes of code: too large an "
                             "expression to evaluate at a call",
-                            MOST_BYTES);
+                            MAX_BYTES);
 }
 
 static void put_number(struct writer *w, uint8_t code, int64_t number)
@@ -113,7 +113,7 @@ bt_status bt_dim_compile(bt_ctx *ctx, bt_arena *arena, const bt_type *dim, uint3
                : bt_fail(ctx, BT_ERR_LIMIT,
                          "a dim nests too deeply to be evaluated at a call: more than %d "
                          "values wait for each other",
-                         MOST_STACK);
+                         MAX_STACK);
 }
 
 /* ---- reading ---- */
@@ -149,7 +149,7 @@ int bt_dim_code_is_valid(const bt_dim_code *code)
                 return 0;
             continue;
         }
-        if (!get_number(code, &at, &number) || n++ == MOST_STACK ||
+        if (!get_number(code, &at, &number) || n++ == MAX_STACK ||
             (op == DIM && (number < 0 || number >= code->nvar)))
             return 0;
     }
@@ -173,7 +173,7 @@ static int apply(uint8_t op, int64_t a, int64_t b, int64_t *out)
 
 int bt_dim_eval(const bt_dim_code *code, const int64_t *dims, int64_t *out)
 {
-    int64_t stack[MOST_STACK];
+    int64_t stack[MAX_STACK];
     uint32_t n = 0;
     for (uint32_t at = 0; at < code->nbyte;) {
         uint8_t op = code->at[at++];

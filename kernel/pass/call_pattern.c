@@ -15,7 +15,7 @@
 
 /* Bounds on what matching may try: a node for each call, all ways through those that may
  * be absent. */
-enum { MOST_NODES = 64, MOST_OPTIONAL = 12, MOST_OPS = 16, MOST_ARGS = 16 };
+enum { MAX_NODES = 64, MAX_OPTIONAL = 12, MAX_OPS = 16, MAX_ARGS = 16 };
 
 enum { NODE_ANY, NODE_CONST, NODE_NAME, NODE_CALL };
 
@@ -24,8 +24,8 @@ struct node {
     uint32_t slot; /* of a name: equal names have one */
     uint32_t is_optional;
     uint32_t nop, narg;
-    const char *ops[MOST_OPS];
-    const struct node *args[MOST_ARGS];
+    const char *ops[MAX_OPS];
+    const struct node *args[MAX_ARGS];
 };
 
 struct bt_call_pattern {
@@ -40,7 +40,7 @@ struct reader {
     size_t at;
     const char *fault; /* NULL after a failure: no memory */
     uint32_t nnode, noptional;
-    const char *names[MOST_NODES];
+    const char *names[MAX_NODES];
     uint32_t nslot;
 };
 
@@ -93,7 +93,7 @@ static int read_node(struct reader *r, const struct node **out);
 static int read_args(struct reader *r, struct node *node)
 {
     do {
-        if (node->narg == MOST_ARGS)
+        if (node->narg == MAX_ARGS)
             return fail(r, "there are too many arguments");
         if (!read_node(r, &node->args[node->narg++]))
             return 0;
@@ -106,14 +106,14 @@ static int read_call(struct reader *r, struct node *node)
 {
     node->kind = NODE_CALL;
     while (take(r, '|')) {
-        if (node->nop == MOST_OPS)
+        if (node->nop == MAX_OPS)
             return fail(r, "there are too many operators");
         if (!read_word(r, &node->ops[node->nop++]))
             return 0;
     }
     node->is_optional = (uint32_t)take(r, '?');
     r->noptional += node->is_optional;
-    if (r->noptional > MOST_OPTIONAL)
+    if (r->noptional > MAX_OPTIONAL)
         return fail(r, "there are too many calls that may be absent");
     return take(r, '(') ? read_args(r, node) : fail(r, "expected (");
 }
@@ -125,7 +125,7 @@ static int read_node(struct reader *r, const struct node **out)
     if (!node)
         return 0;
     *out = node;
-    if (r->nnode++ == MOST_NODES)
+    if (r->nnode++ == MAX_NODES)
         return fail(r, "it is too large");
     if (take(r, '*'))
         return 1;
@@ -226,14 +226,14 @@ struct matcher {
     int (*takes)(void *state, const bt_call *);
     void *state;
     value_list members, operands;
-    const bt_value *bound[MOST_NODES]; /* by slot */
-    bt_status status;                  /* no memory */
+    const bt_value *bound[MAX_NODES]; /* by slot */
+    bt_status status;                 /* no memory */
 };
 
 /* What has been matched so far: what was matched by an attempt that fails is removed. */
 struct trace {
     uint32_t nmember, noperand;
-    const bt_value *bound[MOST_NODES];
+    const bt_value *bound[MAX_NODES];
 };
 
 static struct trace trace_of(const struct matcher *m)

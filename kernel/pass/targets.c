@@ -155,7 +155,7 @@ static void close_instance(const bt_target_use *use)
         use->target->close(use->instance);
 }
 
-enum { LEAST_ALIGN = 64, MOST_ALIGN = 1 << 20 };
+enum { LEAST_ALIGN = 64, MAX_ALIGN = 1 << 20 };
 
 /* What the instance says of memory of its own. */
 static bt_status describe_space(struct list *l, bt_target_use *use)
@@ -174,13 +174,13 @@ static bt_status describe_space(struct list *l, bt_target_use *use)
     use->space = space;
     if (!space->name)
         return bt_no_memory();
-    return space->align >= LEAST_ALIGN && space->align <= MOST_ALIGN &&
+    return space->align >= LEAST_ALIGN && space->align <= MAX_ALIGN &&
                    (space->align & (space->align - 1)) == 0
                ? NULL
                : bt_fail(l->ctx, BT_ERR_PLUGIN,
                          "target %s: memory %s is aligned to %" PRIu64
                          " bytes, expected a power of two from %d to %d",
-                         use->text, space->name, space->align, LEAST_ALIGN, MOST_ALIGN);
+                         use->text, space->name, space->align, LEAST_ALIGN, MAX_ALIGN);
 }
 
 static bt_status open_one(struct list *l, const char *text, size_t nbytes)

@@ -4,7 +4,7 @@
 
 _Static_assert((int)BT_PLAIN_RANK == BT_MAX_RANK, "plain C takes every tensor");
 
-enum { MOST_IN = 5, MOST_OUT = 5 };
+enum { MAX_IN = 5, MAX_OUT = 5 };
 
 bt_plain_tensor plain_tensor_of(const bt_tensor *t, int64_t *dims)
 {
@@ -92,8 +92,8 @@ bt_status plain_eval(bt_ctx *ctx, const bt_eval_call *call)
     const bt_formula_call formula = { call->op, call->attrs, call->narg, call->args,
                                       call->result };
     const bt_list_type *tuple = bt_as_tuple_type(call->result);
-    int64_t attrs[BT_PLAIN_ATTRS] = { 0 }, dims[MOST_IN + MOST_OUT][BT_MAX_RANK];
-    bt_plain_tensor in[MOST_IN], out[MOST_OUT];
+    int64_t attrs[BT_PLAIN_ATTRS] = { 0 }, dims[MAX_IN + MAX_OUT][BT_MAX_RANK];
+    bt_plain_tensor in[MAX_IN], out[MAX_OUT];
     bt_plain_call c = { call->nin, call->nout, in, out, attrs, NULL, 1, 0 };
     bt_registry *registry = bt_ctx_registry(ctx);
     size_t nbytes = 0;
@@ -102,7 +102,7 @@ bt_status plain_eval(bt_ctx *ctx, const bt_eval_call *call)
     for (uint32_t i = 0; i < call->nin; i++)
         in[i] = plain_tensor_of(call->in[i], dims[i]);
     for (uint32_t i = 0; i < call->nout; i++)
-        out[i] = result_of(tuple ? tuple->at[i] : call->result, dims[MOST_IN + i]);
+        out[i] = result_of(tuple ? tuple->at[i] : call->result, dims[MAX_IN + i]);
     // most of it may never be touched, so an arena, which clears it, is no place for it
     if (facet->workspace && call->in[0]->nelem &&
         (!bt_mul_size((size_t)in[0].dims[attrs[0]], facet->workspace, &nbytes) ||

@@ -6,7 +6,7 @@
 #include <baton/op.h>
 #include <baton/target.h>
 
-enum { MOST_NAME = 96 };
+enum { MAX_NAME = 96 };
 
 typedef bt_vec(const bt_value *) value_list;
 
@@ -121,7 +121,7 @@ static void add_word(bt_text *text, const char *word)
 
 static void add_name(struct making *m, const bt_call *call)
 {
-    if (!call || m->name.len > MOST_NAME)
+    if (!call || m->name.len > MAX_NAME)
         return;
     bt_text_add(&m->name, "_", 1);
     add_word(&m->name, call->op->name);

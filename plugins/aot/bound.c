@@ -18,7 +18,7 @@
 
 #include "blocks.h"
 
-enum { MOST_TERMS = 64, KINDS = LISTS + MOST_TERMS };
+enum { MAX_TERMS = 64, KINDS = LISTS + MAX_TERMS };
 #define MOST (UINT64_C(1) << 48)
 
 /* Objects of each size: a list's, then those by terms. */
@@ -36,7 +36,7 @@ struct counting {
     struct bounds b;
     uint32_t *kinds; /* by site: its size */
     uint32_t nterm;
-    struct bound_term terms[MOST_TERMS];
+    struct bound_term terms[MAX_TERMS];
     counts *trees; /* by site */
     uint8_t *is_counted;
     struct need *needs; /* by group */
@@ -60,7 +60,7 @@ static int find_kind(struct counting *k, const struct site *site, uint32_t *out)
         if (k->terms[i].head == term.head && k->terms[i].nbytes == term.nbytes)
             return 1;
     }
-    if (k->nterm == MOST_TERMS)
+    if (k->nterm == MAX_TERMS)
         return bound_fails(&k->b, k->b.program->functions[0],
                            "its objects have too many sizes");
     *out = LISTS + k->nterm;

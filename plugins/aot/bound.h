@@ -47,7 +47,7 @@ struct bounds {
     bt_status status;
 };
 
-enum { MOST_SET_WORDS = 1 << 22 };
+enum { MAX_SET_WORDS = 1 << 22 };
 
 /* 0: `why` or `status` says why not. */
 int find_sites(struct bounds *);

@@ -220,7 +220,7 @@ static int add_constant(struct bounds *b, const bt_object *object, uint32_t dept
                           bt_dim(b->store, (int64_t)bt_tensor_nbytes(tensor)));
     if (!add_fields_site(b, n, &first))
         return 0;
-    for (uint32_t i = 0; i < n && depth < MOST_LEVELS; i++) {
+    for (uint32_t i = 0; i < n && depth < MAX_LEVELS; i++) {
         if (!link_next(b, first + i) ||
             !add_constant(b, tuple ? tuple->fields[i] : adt->fields[i], depth + 1))
             return 0;
@@ -530,7 +530,7 @@ static int find_sets(struct bounds *b)
     struct vm_operand operand;
     int is_new = 1;
     b->nword = (b->sites.len + 63) / 64;
-    if (b->nword && b->nholder > MOST_SET_WORDS / b->nword)
+    if (b->nword && b->nholder > MAX_SET_WORDS / b->nword)
         return bound_fails(b, p->functions[0], "the program is too large to look at");
     b->sets = BT_NEWS(b->arena, uint64_t, (size_t)b->nholder * b->nword);
     if (!b->sets)

@@ -110,8 +110,8 @@ bt_status code_elements(struct coder *, const bt_call *, uint32_t n,
 /* ---- code_loops.c ---- */
 
 /* The same by loops of target c, where types tell all dims. */
-bt_status code_loops(struct coder *, const bt_call *, uint32_t n, const uint32_t *operands,
-                     int *is_done) BT_MUST_USE;
+bt_status code_loops(struct coder *, const bt_call *, uint32_t n,
+                     const uint32_t *operands, int *is_done) BT_MUST_USE;
 
 /* ---- code_tails.c ---- */
 
@@ -123,7 +123,7 @@ void code_tails_member(struct coder *, uint32_t function);
 
 /* ---- code_objects.c ---- */
 
-enum { MOST_LEVELS = 64 }; /* of a constant */
+enum { MAX_LEVELS = 64 }; /* of a constant */
 
 /* Where the elements of a constant are. */
 const char *code_data(struct coder *, const bt_tensor *);

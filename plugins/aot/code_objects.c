@@ -23,9 +23,9 @@ bt_status code_constant(struct coder *c, const bt_object *object, const char *to
     const bt_tensor *tensor = bt_object_as_tensor(object);
     const bt_tuple *tuple = bt_object_as_tuple(object);
     const bt_adt *adt = bt_object_as_adt(object);
-    if (depth == MOST_LEVELS || !(tensor || tuple || adt))
+    if (depth == MAX_LEVELS || !(tensor || tuple || adt))
         return code_refuse(c, code_here(c),
-                           depth == MOST_LEVELS
+                           depth == MAX_LEVELS
                                ? "a constant that is nested more than 64 times"
                                : "a constant that is no data");
     if (tensor && !tensor->rank) {
@@ -67,7 +67,7 @@ static bt_status collect(struct plan *p, const bt_object *object, uint32_t depth
                        BT_PUSH(p->arena, &p->origins, tensor)
                    ? NULL
                    : bt_no_memory();
-    for (uint32_t i = 0; i < n && depth < MOST_LEVELS; i++)
+    for (uint32_t i = 0; i < n && depth < MAX_LEVELS; i++)
         BT_TRY(collect(p, tuple ? tuple->fields[i] : adt->fields[i], depth + 1));
     return NULL;
 }

@@ -154,7 +154,7 @@ struct example {
 };
 
 /* A value deeper than this is left to the reader; types that a generic one leads to. */
-enum { MOST_NESTED = 8, MOST_TYPES = 4096 };
+enum { MAX_NESTED = 8, MAX_TYPES = 4096 };
 
 static uint32_t count_fields(const struct vm_type *type, uint32_t tag)
 {
@@ -172,7 +172,7 @@ static uint32_t depth_of(const struct example *e, const struct vm_type *type,
     const uint32_t *fields = fields_of(type, tag);
     uint32_t depth = 0;
     for (uint32_t i = 0; i < count_fields(type, tag); i++) {
-        const uint32_t inner = fields[i] < e->ntype ? e->depths[fields[i]] : MOST_NESTED;
+        const uint32_t inner = fields[i] < e->ntype ? e->depths[fields[i]] : MAX_NESTED;
         depth = inner + 1 > depth ? inner + 1 : depth;
     }
     return depth;
@@ -199,23 +199,23 @@ static bt_status find_depths(struct example *e)
 {
     struct plan *p = e->o->plan;
     struct vm_types *types = &p->program->types;
-    for (uint32_t i = 0; i < types->n && i < MOST_TYPES; i++) {
+    for (uint32_t i = 0; i < types->n && i < MAX_TYPES; i++) {
         if (types->at[i].kind == VM_TYPE_DATA)
             BT_TRY(vm_type_ctors(p->ctx, types, i, p->entry->func->block->result));
     }
-    e->ntype = types->n < MOST_TYPES ? types->n : MOST_TYPES;
+    e->ntype = types->n < MAX_TYPES ? types->n : MAX_TYPES;
     e->depths = BT_NEWS(p->arena, uint32_t, e->ntype);
     if (!e->depths)
         return bt_no_memory();
     for (uint32_t i = 0; i < e->ntype; i++) {
         const uint32_t kind = types->at[i].kind;
-        e->depths[i] = kind == VM_TYPE_SCALAR || kind == VM_TYPE_TENSOR ? 0 : MOST_NESTED;
+        e->depths[i] = kind == VM_TYPE_SCALAR || kind == VM_TYPE_TENSOR ? 0 : MAX_NESTED;
     }
-    for (uint32_t round = 0; round < MOST_NESTED; round++) {
+    for (uint32_t round = 0; round < MAX_NESTED; round++) {
         for (uint32_t i = 0; i < e->ntype; i++) {
             const struct vm_type *type = &types->at[i];
             const uint32_t depth =
-                has_parts(type) ? depth_of(e, type, find_tag(e, type)) : MOST_NESTED;
+                has_parts(type) ? depth_of(e, type, find_tag(e, type)) : MAX_NESTED;
             e->depths[i] = depth < e->depths[i] ? depth : e->depths[i];
         }
     }
@@ -228,7 +228,7 @@ static bt_status add_least(struct example *e, uint32_t number, uint32_t *out)
     struct plan *p = e->o->plan;
     struct vm_types *types = &p->program->types;
     const struct vm_type type = types->at[number];
-    if (number >= e->ntype || e->depths[number] >= MOST_NESTED) {
+    if (number >= e->ntype || e->depths[number] >= MAX_NESTED) {
         *out = e->nvalue++;
         bt_text_addf(e->out,
                      "    struct %s_value *aot_v%" PRIu32 " = NULL; /* to be built */\n",

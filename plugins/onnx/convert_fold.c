@@ -1,7 +1,7 @@
 /* Elements put back where a window took them from: Col2Im, MaxUnpool. */
 #include "window.h"
 
-enum { MOST_NELEM = 1 << 24 }; /* of places that are counted here */
+enum { MAX_NELEM = 1 << 24 }; /* of places that are counted here */
 
 /* What is scattered: places of the result by the elements of the data. */
 struct places {
@@ -99,11 +99,11 @@ static void col2im(bt_onnx_node *n)
         node_fail(n, BT_ERR_FORMAT,
                   "data is not [batch, channels * %lld, %lld], as blocks and image are",
                   (long long)block, (long long)count);
-    if (count < 1 || block > MOST_NELEM / count || all > MOST_NELEM)
+    if (count < 1 || block > MAX_NELEM / count || all > MAX_NELEM)
         node_fail(n, BT_ERR_LIMIT,
                   "%lld blocks of %lld elements, in an image of %lld: up to %d are "
                   "supported",
-                  (long long)count, (long long)block, (long long)all, MOST_NELEM);
+                  (long long)count, (long long)block, (long long)all, MAX_NELEM);
     bt_tensor *places = NULL;
     int64_t nplace = block * count;
     if (!n->status)

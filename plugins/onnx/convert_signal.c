@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_NELEM = 1 << 24 }; /* of a matrix that is made here */
+enum { MAX_NELEM = 1 << 24 }; /* of a matrix that is made here */
 
 static const double TURN = 6.283185307179586476925286766559;
 
@@ -50,7 +50,7 @@ static const bt_value *transformed(bt_onnx_node *n, const bt_value *x,
                   "the last dim is %lld; 1, for real numbers, or 2, for complex ones, is "
                   "expected",
                   (long long)width);
-    if (t->nread * t->nout > MOST_NELEM)
+    if (t->nread * t->nout > MAX_NELEM)
         node_fail(n, BT_ERR_LIMIT, "%lld samples; up to some 4,000 are supported",
                   (long long)t->size);
     // in double: what ought to be 0 is a sum of large terms that cancel
@@ -150,10 +150,10 @@ static void stft(bt_onnx_node *n)
                            .nread = size,
                            .nout = node_int(n, "onesided", 1) ? size / 2 + 1 : size };
     bt_tensor *places = NULL;
-    if (nframe > MOST_NELEM / size)
+    if (nframe > MAX_NELEM / size)
         node_fail(n, BT_ERR_LIMIT,
                   "%lld frames of %lld samples: up to %d samples are supported",
-                  (long long)nframe, (long long)size, MOST_NELEM);
+                  (long long)nframe, (long long)size, MAX_NELEM);
     if (!n->status)
         n->status = bt_tensor_create(n->im->ctx, BT_INT64, 2, dims, &places);
     for (int64_t i = 0; !n->status && i < nframe * size; i++)

@@ -4,12 +4,12 @@
 
 #include <string.h>
 
-enum { MOST_STATES = 2 };
+enum { MAX_STATES = 2 };
 
 struct step {
     const bt_value *rate, *count; /* of the values' type */
     const bt_value *x, *g;        /* `g`: with what keeps values small */
-    const bt_value *state[MOST_STATES];
+    const bt_value *state[MAX_STATES];
 };
 
 static const bt_value *mixed(bt_onnx_node *n, double a, const bt_value *x, double b,

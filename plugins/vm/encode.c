@@ -268,7 +268,7 @@ static bt_status encode_function(struct vm_encoder *e, const bt_global *global,
 
 /* ---- programs ---- */
 
-enum { MOST_TYPES = 4096 };
+enum { MAX_TYPES = 4096 };
 
 /* Arguments of the entry are checked by the types of their fields. A data type that needs
  * ever larger ones is left: no argument can be of it. */
@@ -276,7 +276,7 @@ static bt_status expand_types(struct vm_encoder *e)
 {
     struct vm_types *types = &e->program->types;
     const bt_value *at = e->globals.at[0]->func->block->result;
-    for (uint32_t i = 0; i < types->n && types->n < MOST_TYPES; i++) {
+    for (uint32_t i = 0; i < types->n && types->n < MAX_TYPES; i++) {
         if (types->at[i].kind == VM_TYPE_DATA)
             BT_TRY(vm_type_ctors(e->ctx, types, i, at));
     }

@@ -16,7 +16,7 @@ struct numbering {
     const struct scope *scope;
 };
 
-enum { MOST_TYPES = 1 << 20 };
+enum { MAX_TYPES = 1 << 20 };
 
 static int equal(const struct vm_type *a, const struct vm_type *b)
 {
@@ -36,9 +36,9 @@ bt_status vm_type_intern(bt_ctx *ctx, struct vm_types *types, const struct vm_ty
         }
     }
     uint32_t *at = BT_NEWS(types->arena, uint32_t, type->n);
-    if (types->n == MOST_TYPES)
+    if (types->n == MAX_TYPES)
         return bt_fail(ctx, BT_ERR_LIMIT, "vm: the program has more than %d types",
-                       MOST_TYPES);
+                       MAX_TYPES);
     if (!at || !bt_vec_reserve(types->arena, (void **)&types->at, &types->cap, types->n,
                                sizeof(*types->at)))
         return bt_no_memory();

@@ -12,7 +12,7 @@
 #include "target_options.h"
 #include "verbs.h"
 
-enum { MOST_WARM = 1000000 };
+enum { MAX_WARM = 1000000 };
 
 struct bench {
     struct tool *tool;
@@ -218,11 +218,11 @@ static int measure(struct bench *b)
 static int run(struct tool *tool)
 {
     struct bench b = { .tool = tool, .nwarm = 3, .seed = 1 };
-    int code = option_number(tool, "threads", 0, MOST_THREADS, &b.nthread);
+    int code = option_number(tool, "threads", 0, MAX_THREADS, &b.nthread);
     if (!code)
-        code = option_number(tool, "warmup", 0, MOST_WARM, &b.nwarm);
+        code = option_number(tool, "warmup", 0, MAX_WARM, &b.nwarm);
     if (!code)
-        code = option_number(tool, "repeat", 1, MOST_WARM, &b.nrun);
+        code = option_number(tool, "repeat", 1, MAX_WARM, &b.nrun);
     if (!code)
         code = option_number(tool, "seed", 1, UINT32_MAX, &b.seed);
     if (!code)

@@ -173,7 +173,7 @@ static bt_status vary_sizes(const struct call_case *base, vary_use_fn *use, void
 /* ---- larger sizes ---- */
 
 /* Of a tensor, as the evaluator takes its time; a prime beyond what a tile or a block has. */
-enum { MOST_ELEMENTS = 1 << 15, LARGE = 1031 };
+enum { MAX_ELEMENTS = 1 << 15, LARGE = 1031 };
 
 /* In the place of a case's sizes, by their order, so that a window stays smaller than its image. */
 static const int64_t odd_sizes[] = { 5, 9, 17, 33, 70 };
@@ -188,7 +188,7 @@ static bt_status use_larger(struct call_case *c, vary_use_fn *use, void *self)
 {
     c->expected = NULL;
     for (uint32_t i = 0; i < c->nleaf; i++) {
-        if (case_nelem(&c->leaves[i]) > MOST_ELEMENTS)
+        if (case_nelem(&c->leaves[i]) > MAX_ELEMENTS)
             return NULL;
     }
     return use(self, "larger", c);

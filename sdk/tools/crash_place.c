@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_FRAMES = 64 };
+enum { MAX_FRAMES = 64 };
 
 void crash_place_prepare(void)
 {
@@ -130,8 +130,8 @@ static int is_object_of(const char *object, const char *manifest)
  * the same object is what was called from outside. */
 int crash_place_find(struct crash_place *out, const char *manifest)
 {
-    void *frames[MOST_FRAMES];
-    const int n = backtrace(frames, MOST_FRAMES);
+    void *frames[MAX_FRAMES];
+    const int n = backtrace(frames, MAX_FRAMES);
     const void *base = NULL;
     int last = 0;
     out->is_called = 0;

@@ -24,7 +24,7 @@ static const struct precision by_float64 = { 0x1p-13, 1e-7, 1e-11, 1e-12 },
 
 /* Arguments of so many elements are moved one by one, others along directions. Points of kinks
  * are drawn again. */
-enum { MOST_UNIT = 64, NDIRECTION = 8, NTRY = 5 };
+enum { MAX_UNIT = 64, NDIRECTION = 8, NTRY = 5 };
 
 struct law {
     struct gradient *g;
@@ -263,7 +263,7 @@ static bt_status check_directions(struct law *l)
     int64_t nelem = 0;
     for (uint32_t i = 0; i < g->nin; i++)
         nelem += g->wants[i] ? x->at[i]->nelem : 0;
-    const int64_t n = nelem <= MOST_UNIT ? nelem : NDIRECTION;
+    const int64_t n = nelem <= MAX_UNIT ? nelem : NDIRECTION;
     bt_status status = NULL;
     for (int64_t i = 0; i < n && !status && !l->is_kink && !l->fault; i++) {
         gradient_vectors u = { 0 };
@@ -271,7 +271,7 @@ static bt_status check_directions(struct law *l)
             gradient_random_like(g->w->ctx, g->nin, g->wants, x, 7 + (uint64_t)i, &u);
         if (!status && i == 0 && !g->is_unknown[GRADIENT_SECOND])
             status = check_second(l, &u, &l->point.u);
-        if (!status && nelem <= MOST_UNIT)
+        if (!status && nelem <= MAX_UNIT)
             set_unit(g->nin, g->wants, i, &u);
         if (!status && !l->is_kink)
             status =

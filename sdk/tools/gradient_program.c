@@ -5,7 +5,7 @@
 
 /* ---- values under construction ---- */
 
-enum { MOST_VALUE = 512 };
+enum { MAX_VALUE = 512 };
 
 /* Tangents of the leaves of a value. */
 struct known {
@@ -23,7 +23,7 @@ struct making {
     const bt_value *in[CASE_MAX_LEAF], *out[CALL_MAX_OUT];
     const bt_value *seeds[CALL_MAX_OUT], *tangents[CASE_MAX_LEAF];
     uint32_t nknown;
-    struct known *known; /* MOST_VALUE */
+    struct known *known; /* MAX_VALUE */
 };
 
 static bt_status add_leaves(bt_builder *b, const bt_value *value, const bt_value **out,
@@ -117,8 +117,8 @@ static bt_status tangent_of(struct making *m, const bt_value *value, const bt_va
             first += bt_type_nleaf(bt_as_tuple_type(proj->tuple->type)->at[i]);
         memcpy(leaves, all + first, n * sizeof(*leaves));
     }
-    if (m->nknown == MOST_VALUE)
-        return bt_fail(m->g->w->ctx, BT_ERR_LIMIT, "more than %d bindings", MOST_VALUE);
+    if (m->nknown == MAX_VALUE)
+        return bt_fail(m->g->w->ctx, BT_ERR_LIMIT, "more than %d bindings", MAX_VALUE);
     struct known *known = &m->known[m->nknown++];
     known->value = value;
     memcpy(known->leaves, leaves, sizeof(leaves));
@@ -277,7 +277,7 @@ static bt_status build_program(struct gradient *g, uint32_t program)
     struct making m = { .g = g };
     const bt_func *func = NULL;
     bt_module_builder *builder;
-    m.known = BT_NEWS(w->arena, struct known, MOST_VALUE);
+    m.known = BT_NEWS(w->arena, struct known, MAX_VALUE);
     if (!m.known)
         return bt_no_memory();
     BT_TRY(bt_builder_create(w->ctx, w->store, NULL, &m.b));

@@ -464,7 +464,7 @@ static const bt_port *find_port(const bt_program *program, const char *text,
 
 /* ---- all inputs ---- */
 
-enum { MOST_NAMED = 8 }; /* inputs that a message lists */
+enum { MAX_NAMED = 8 }; /* inputs that a message lists */
 
 struct named {
     const bt_port *port;
@@ -508,11 +508,11 @@ static int fail_name(struct tool *tool, const bt_program *program, const char *t
     bt_text_init(&list, scratch);
     for (uint32_t i = 0; names && i < n; i++) {
         names[i] = bt_program_input(program, i)->name;
-        if (i < MOST_NAMED)
+        if (i < MAX_NAMED)
             bt_text_addf(&list, "%s%s", i ? ", " : "", names[i]);
     }
-    if (n > MOST_NAMED)
-        bt_text_addf(&list, " and %u more", n - MOST_NAMED);
+    if (n > MAX_NAMED)
+        bt_text_addf(&list, " and %u more", n - MAX_NAMED);
     if (!names || !word || !bt_text_get(&list))
         return tool_fail(tool, bt_no_memory());
     if (!n)

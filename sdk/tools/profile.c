@@ -41,7 +41,7 @@ static const char *way_of(const bt_profile_row *row, const struct profile_facts 
 
 /* ---- the table ---- */
 
-enum { COLUMNS = 120, MOST_NAME = 26, MOST_WAY = 24 };
+enum { COLUMNS = 120, MAX_NAME = 26, MAX_WAY = 24 };
 
 struct widths {
     int way, name;
@@ -88,8 +88,8 @@ static struct widths measure(const bt_profile *profile, const struct profile_fac
     struct widths w = { 0, 4 };
     for (uint32_t i = 0; i < profile->nrow; i++) {
         const bt_profile_row *row = &profile->rows[i];
-        const int name = smaller((int)strlen(row->name), MOST_NAME),
-                  way = smaller((int)strlen(way_of(row, facts)), MOST_WAY);
+        const int name = smaller((int)strlen(row->name), MAX_NAME),
+                  way = smaller((int)strlen(way_of(row, facts)), MAX_WAY);
         w.name = name > w.name ? name : w.name;
         w.way = way > w.way ? way : w.way;
     }

@@ -105,7 +105,7 @@ static double largest(const bt_tensor *t)
 
 bt_status quant_sites_check(bt_ctx *ctx, const char *name, const bt_module *module)
 {
-    enum { MOST_CUT = 16 };
+    enum { MAX_CUT = 16 };
     for (uint32_t i = 0; i < BT_COUNT(ordinary); i++) {
         const bt_call *site = find_site(module, ordinary[i]);
         const bt_tensor *scale = site ? tensor_of(module, site, 1) : NULL;
@@ -120,7 +120,7 @@ bt_status quant_sites_check(bt_ctx *ctx, const char *name, const bt_module *modu
                 "calibration %s gives %s the scale %g: its numbers, up to %g, all "
                 "become 0",
                 name, ordinary[i], each, most);
-        if (most > MOST_CUT * each * (double)ncode)
+        if (most > MAX_CUT * each * (double)ncode)
             return bt_fail(ctx, BT_ERR_PLUGIN,
                            "calibration %s gives %s the scale %g: codes reach to %g, and "
                            "its numbers to %g",

@@ -18,7 +18,7 @@
 #include "verbs.h"
 #include "written.h"
 
-enum { MOST_PROCESSES = 256 };
+enum { MAX_PROCESSES = 256 };
 
 /* ---- what is asked for ---- */
 
@@ -114,7 +114,7 @@ static int read_asked(struct quantize *q)
             return tool_usage(tool, "--%s takes a name, not \"\"", names[i]);
     }
     q->nprocess = sysconf(_SC_NPROCESSORS_ONLN);
-    if (q->nprocess < 1 || q->nprocess > MOST_PROCESSES)
+    if (q->nprocess < 1 || q->nprocess > MAX_PROCESSES)
         q->nprocess = 1;
     q->factor = factor ? strtod(factor, &end) : 1;
     if (factor && (end == factor || *end || !isfinite(q->factor) || q->factor == 0))
@@ -139,7 +139,7 @@ static int read_asked(struct quantize *q)
     if (!code)
         code = option_number(tool, "samples", 1, INT32_MAX, &q->nsample);
     if (!code)
-        code = option_number(tool, "processes", 1, MOST_PROCESSES, &q->nprocess);
+        code = option_number(tool, "processes", 1, MAX_PROCESSES, &q->nprocess);
     if (!code)
         code = option_number(tool, "trials", 2, INT32_MAX, &q->search.ntrial);
     return code;

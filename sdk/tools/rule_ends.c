@@ -7,7 +7,7 @@
 #include "tool.h"
 
 /* A program of the size of a pattern needs a few rounds, and grows to no multiple of it. */
-enum { ROUNDS = 16, MOST_BINDINGS = 256 };
+enum { ROUNDS = 16, MAX_BINDINGS = 256 };
 
 /* A pass with all of its rules, or one. */
 static bt_status run(bt_ctx *ctx, bt_arena *arena, const char *pass, const char *only,
@@ -95,7 +95,7 @@ bt_status rule_ends(bt_ctx *ctx, bt_arena *arena, const bt_rule *rule,
     uint32_t nround = 0;
     bt_status status = run(ctx, arena, rule->pass, NULL, s.now, &s.next);
     while (!status && s.next != s.now && nround < ROUNDS &&
-           count_bindings(s.next) <= MOST_BINDINGS) {
+           count_bindings(s.next) <= MAX_BINDINGS) {
         nround++;
         bt_module_unref(s.now);
         s.now = s.next;

@@ -6,8 +6,8 @@
 
 #include <baton/plugin.h>
 
-enum { MOST_NAMES = 32, MOST_DEPTH = 64, MOST_RANK = 5, MOST_LAWFUL = 256 };
-enum { MOST_ELEMENTS = 1 << 20 }; /* of a tensor */
+enum { MAX_NAMES = 32, MAX_DEPTH = 64, MAX_RANK = 5, MAX_LAWFUL = 256 };
+enum { MAX_ELEMENTS = 1 << 20 }; /* of a tensor */
 
 /* A name of the pattern: what is written for it. */
 struct name {
@@ -27,7 +27,7 @@ struct maker {
     int failed; /* this draw has no program */
     bt_text params, constants;
     uint32_t nname;
-    struct name names[MOST_NAMES];
+    struct name names[MAX_NAMES];
     struct rule_program *out;
 };
 
@@ -150,9 +150,9 @@ static void draw_dims(struct maker *m, uint32_t rank, int64_t *dims)
         dims[i] = !draw(m, 8)  ? 1
                   : m->extents ? m->extents[draw(m, RULE_NEXTENT)]
                                : m->extent;
-        n = n < MOST_ELEMENTS ? n * dims[i] : n;
+        n = n < MAX_ELEMENTS ? n * dims[i] : n;
     }
-    m->failed |= n > MOST_ELEMENTS;
+    m->failed |= n > MAX_ELEMENTS;
 }
 
 static const char *find_name(const struct maker *m, const char *text)
@@ -166,7 +166,7 @@ static const char *find_name(const struct maker *m, const char *text)
 
 static const char *add_name(struct maker *m, const char *text, const char *written)
 {
-    if (m->nname == MOST_NAMES || !written) {
+    if (m->nname == MAX_NAMES || !written) {
         m->failed = 1;
         return "";
     }
@@ -208,7 +208,7 @@ static const char *value_of(struct maker *m, const char *text, const char *type,
         return written;
     read_input(m, type, &dtype, &rank);
     if (draw(m, 8) == 0 && type && strstr(type, ".."))
-        rank = draw(m, MOST_RANK + 1);
+        rank = draw(m, MAX_RANK + 1);
     else if (m->extents && type && strstr(type, "..") && draw(m, 3) == 0)
         rank = 1; // what is added to each row
     rank = rank > CASE_MAX_DIM ? CASE_MAX_DIM : rank;
@@ -241,7 +241,7 @@ static const char *value_of(struct maker *m, const char *text, const char *type,
 
 static void add_list(struct maker *m, bt_text *out)
 {
-    uint32_t axes[MOST_RANK], which = draw(m, 4);
+    uint32_t axes[MAX_RANK], which = draw(m, 4);
     bt_text_addf(out, "[");
     for (uint32_t i = 0; i < m->rank; i++) { // an order of all axes, drawn
         uint32_t k = draw(m, i + 1);
@@ -262,7 +262,7 @@ static void add_list(struct maker *m, bt_text *out)
  * its default is one. */
 static void add_choice(struct maker *m, const bt_attr *row, bt_text *out)
 {
-    static const char *const layouts[MOST_RANK + 1][2] = {
+    static const char *const layouts[MAX_RANK + 1][2] = {
         { "NCHW", "NHWC" }, { "NCHW", "NHWC" }, { "NCHW", "NHWC" },
         { "NCW", "NWC" },   { "NCHW", "NHWC" }, { "NCDHW", "NDHWC" },
     };
@@ -333,9 +333,9 @@ static void add_expr(struct maker *m, const char *type, bt_text *out);
 /* An operator that states laws, with so many operands, for F. */
 static const char *draw_lawful(struct maker *m, uint32_t narg)
 {
-    const char *found[MOST_LAWFUL];
+    const char *found[MAX_LAWFUL];
     uint32_t n = 0, nrequired;
-    for (uint32_t i = 0; i < bt_provided_len(m->ctx, "op") && n < MOST_LAWFUL; i++) {
+    for (uint32_t i = 0; i < bt_provided_len(m->ctx, "op") && n < MAX_LAWFUL; i++) {
         bt_provided item;
         const bt_op *op;
         if (!bt_provided_at(m->ctx, "op", i, &item) && strstr(item.json, "\"algebra\"") &&
@@ -455,7 +455,7 @@ static void add_operator(struct maker *m, const char *word, bt_text *out)
 
 static void add_expr(struct maker *m, const char *type, bt_text *out)
 {
-    if (m->failed || m->depth++ == MOST_DEPTH) {
+    if (m->failed || m->depth++ == MAX_DEPTH) {
         m->failed = 1;
         return;
     }
@@ -488,7 +488,7 @@ bt_status rule_program_make(bt_ctx *ctx, bt_arena *arena, const char *rule,
     bt_text expr, whole;
     *out = (struct rule_program){ 0 };
     m.end = arrow ? arrow : rule + strlen(rule);
-    m.rank = draw(&m, MOST_RANK + 1);
+    m.rank = draw(&m, MAX_RANK + 1);
     m.extent = 1 + draw(&m, 3);
     m.extents = extents;
     if (extents)

@@ -13,7 +13,7 @@
 /* Programs that a rule is tried in, and draws of values for each: first random ones, then
  * special ones, as many as to have SPECIAL elements of an operand. rules.md says which wrong
  * rules pass. */
-enum { WANTED = 32, MOST_TRIES = 1000, NRANDOM = 2, LEAST_DRAWS = 4, SPECIAL = 64 };
+enum { WANTED = 32, MAX_TRIES = 1000, NRANDOM = 2, LEAST_DRAWS = 4, SPECIAL = 64 };
 
 struct trial {
     bt_ctx *ctx;
@@ -273,7 +273,7 @@ static uint64_t seed_of(const char *name)
 static bt_status try_programs(struct trial *t, struct rule_trial *out)
 {
     t->seed = seed_of(t->rule->name);
-    for (uint32_t i = 0; i < MOST_TRIES && out->napplied < WANTED; i++) {
+    for (uint32_t i = 0; i < MAX_TRIES && out->napplied < WANTED; i++) {
         const void *mark = bt_arena_mark(t->arena);
         bt_status status = try_program(t, i, out);
         if (status)

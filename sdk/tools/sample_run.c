@@ -9,7 +9,7 @@
 #include "progress.h"
 #include "sample_set.h"
 
-enum { MOST_MODELS = 2 };
+enum { MAX_MODELS = 2 };
 
 /* ---- a process ---- */
 
@@ -17,7 +17,7 @@ struct worker {
     struct sample_run *run;
     uint32_t index;
     uint32_t nmodel;
-    bt_program *programs[MOST_MODELS];
+    bt_program *programs[MAX_MODELS];
     struct sample_set *set;
     FILE *out;
     int64_t n;          /* numbers of a row */

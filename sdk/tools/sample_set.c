@@ -7,7 +7,7 @@
 
 #include <baton/importer.h>
 
-enum { MOST_FILES = 1 << 20 };
+enum { MAX_FILES = 1 << 20 };
 
 /* An array of samples. */
 struct array {
@@ -204,7 +204,7 @@ static bt_status look(struct sample_set *s, const char *folder)
     const int n = scandir(folder, &entries, is_visible, alphasort);
     bt_status status =
         n < 0 ? bt_fail(s->ctx, BT_ERR_IO, "%s cannot be read as a folder", folder)
-        : n == 0 || n > MOST_FILES
+        : n == 0 || n > MAX_FILES
             ? bt_fail(s->ctx, BT_ERR_ARGUMENT, "%s holds %d files: samples are wanted",
                       folder, n)
             : NULL;

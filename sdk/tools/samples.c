@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-enum { LEAST_RUNS = 5, MOST_RUNS = 10000 };
+enum { LEAST_RUNS = 5, MAX_RUNS = 10000 };
 static const double ENOUGH_NS = 2e9; // of runs, where their number is not given
 
 struct sample {
@@ -74,7 +74,7 @@ static void summarise(struct sample *all, uint32_t n, struct samples *out)
 bt_status take_samples(bt_ctx *ctx, bt_program *program, uint32_t nwarm, uint32_t nrun,
                        struct samples *out)
 {
-    uint32_t most = nrun ? nrun : MOST_RUNS, n = 0;
+    uint32_t most = nrun ? nrun : MAX_RUNS, n = 0;
     struct sample *all = BT_NEWS(bt_ctx_scratch(ctx), struct sample, most);
     double sum = 0;
     if (!all)

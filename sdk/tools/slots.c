@@ -10,7 +10,7 @@
 #include "output.h"
 #include "rule_program.h"
 
-enum { MOST_DEPTH = 64 }; /* of steps inside steps */
+enum { MAX_DEPTH = 64 }; /* of steps inside steps */
 
 /* Slots among the steps of a value: `out` gets an array of pipelines under each name. */
 static void collect(const json_t *value, const char *pipeline, int depth, json_t *out)
@@ -19,7 +19,7 @@ static void collect(const json_t *value, const char *pipeline, int depth, json_t
     const char *key;
     json_t *inner;
     size_t i;
-    if (depth == MOST_DEPTH)
+    if (depth == MAX_DEPTH)
         return;
     if (slot) {
         if (!json_object_get(out, slot))

@@ -14,13 +14,13 @@
 #include "temporary.h"
 #include "watchdog.h"
 
-enum { DAMAGES = 500, MOST_BYTES = 16, MOST_PATH = 4096 };
+enum { DAMAGES = 500, MAX_BYTES = 16, MAX_PATH = 4096 };
 
 struct kept {
     struct target_taken taken;
     bt_arena *arena;
-    char whole[MOST_PATH], damaged[MOST_PATH]; /* files */
-    bt_file *file;                             /* the whole one */
+    char whole[MAX_PATH], damaged[MAX_PATH]; /* files */
+    bt_file *file;                           /* the whole one */
     struct target_artifact *out;
 };
 
@@ -98,7 +98,7 @@ static bt_status write_bytes(struct kept *k, const char *at, size_t n)
 static const char *damage(uint64_t *seed, char *at, size_t *n)
 {
     const size_t where = (size_t)(case_draw(seed) % *n);
-    size_t some = 1 + (size_t)(case_draw(seed) % MOST_BYTES);
+    size_t some = 1 + (size_t)(case_draw(seed) % MAX_BYTES);
     some = some < *n - where ? some : *n - where;
     switch (case_draw(seed) >> 32 & 3) {
     case 0:
@@ -160,7 +160,7 @@ static bt_status check_all(struct kept *k)
 
 static bt_status check_in_folder(struct kept *k)
 {
-    char folder[MOST_PATH - 32];
+    char folder[MAX_PATH - 32];
     BT_TRY(make_temporary(k->taken.ctx, "baton-artifact", folder, sizeof(folder)));
     snprintf(k->whole, sizeof(k->whole), "%s/whole.bta", folder);
     snprintf(k->damaged, sizeof(k->damaged), "%s/damaged.bta", folder);

@@ -5,7 +5,7 @@
 
 #include <baton/pass.h>
 
-enum { MOST_STEPS = 4 };
+enum { MAX_STEPS = 4 };
 
 /* The network so far: %qN are codes of int8, %vN what they stand for, and what is computed of
  * these is %pN, then %sN, which ends a step. */
@@ -153,7 +153,7 @@ bt_status target_codes_draw(bt_arena *arena, uint64_t seed, struct rule_program 
     add_dims(&net, 4, net.dims);
     bt_text_addf(&net.text, "), int8]) {\n    %%v0 = qnn.dequantize(%%q0, %.9gf, 0i8);\n",
                  net.scale);
-    const uint32_t nstep = pick(&net, 1, MOST_STEPS);
+    const uint32_t nstep = pick(&net, 1, MAX_STEPS);
     for (uint32_t i = 0; i < nstep; i++) {
         switch (pick(&net, 0, 4)) {
         case 0: add_pool(&net); break;

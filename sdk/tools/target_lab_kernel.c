@@ -11,7 +11,7 @@
 #include "target_program.h"
 #include "watchdog.h"
 
-enum { NETWORKS = 32, MOST_NBYTES = 1 << 21, DRAFT_NBYTES = 1 << 16 };
+enum { NETWORKS = 32, MAX_NBYTES = 1 << 21, DRAFT_NBYTES = 1 << 16 };
 
 /* ---- what a target gives stays ---- */
 
@@ -57,7 +57,7 @@ static void check_code(struct lab *lab, const bt_kernel_code *code)
 static int is_tried(const bt_type *type)
 {
     const int64_t nbytes = bt_type_nbytes(type);
-    return bt_as_tensor_type(type) && nbytes > 0 && nbytes <= MOST_NBYTES;
+    return bt_as_tensor_type(type) && nbytes > 0 && nbytes <= MAX_NBYTES;
 }
 
 /* Where a function comes of `lower`, which a compilation drops before its code. It lies in one

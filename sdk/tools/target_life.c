@@ -8,7 +8,7 @@
 #include "target_taken.h"
 #include "watchdog.h"
 
-enum { THREADS = 8, CALLS = 13, MOST_FAILURES = 400 };
+enum { THREADS = 8, CALLS = 13, MAX_FAILURES = 400 };
 
 struct life {
     struct target_taken taken;
@@ -190,7 +190,7 @@ static void check_after(struct life *l, void *session, const char *what)
 static void check_memory_failures(struct life *l, struct guard *guard)
 {
     int is_hit = 1;
-    for (uint32_t n = 1; is_hit && !l->out->fault && n <= MOST_FAILURES; n++) {
+    for (uint32_t n = 1; is_hit && !l->out->fault && n <= MAX_FAILURES; n++) {
         void *session = NULL;
         bt_object *got = NULL;
         guard_fail(guard, n);

@@ -11,7 +11,7 @@
 
 #include "watchdog.h"
 
-enum { MOST_BLOCKS = 16, BLOCKS = 1000, ROOM = 1 << 14, GUARD = 64, AROUND = 0x5a };
+enum { MAX_BLOCKS = 16, BLOCKS = 1000, ROOM = 1 << 14, GUARD = 64, AROUND = 0x5a };
 enum { ROUNDS = 64, LATE_NS = 50000000 };
 
 static const uint64_t sizes[] = { 1, 3, 7, 31, 63, 64, 65, 127, 255, 1000, 4097 };
@@ -105,19 +105,19 @@ static bt_status mark_block(struct desk *d, void *block, uint64_t nbytes, uint32
             d->arena, &d->fault,
             "a block of %d bytes has no longer what was copied there, and %d others "
             "were used since: blocks lie in one another",
-            (int)nbytes, MOST_BLOCKS - 1);
+            (int)nbytes, MAX_BLOCKS - 1);
     return NULL;
 }
 
 static bt_status check_blocks(struct desk *d)
 {
-    void *blocks[MOST_BLOCKS] = { 0 };
-    uint64_t nbytes[MOST_BLOCKS] = { 0 };
+    void *blocks[MAX_BLOCKS] = { 0 };
+    uint64_t nbytes[MAX_BLOCKS] = { 0 };
     bt_status status = NULL;
-    for (uint32_t i = 0; !status && !d->fault && i < BLOCKS + MOST_BLOCKS; i++) {
-        const uint32_t at = i % MOST_BLOCKS;
+    for (uint32_t i = 0; !status && !d->fault && i < BLOCKS + MAX_BLOCKS; i++) {
+        const uint32_t at = i % MAX_BLOCKS;
         if (blocks[at])
-            status = mark_block(d, blocks[at], nbytes[at], i - MOST_BLOCKS, 0);
+            status = mark_block(d, blocks[at], nbytes[at], i - MAX_BLOCKS, 0);
         give(d, blocks[at]);
         blocks[at] = NULL;
         nbytes[at] = sizes[i * 7 % BT_COUNT(sizes)];
@@ -126,7 +126,7 @@ static bt_status check_blocks(struct desk *d)
         if (!status && i < BLOCKS)
             status = mark_block(d, blocks[at], nbytes[at], i, 1);
     }
-    for (uint32_t i = 0; i < MOST_BLOCKS; i++)
+    for (uint32_t i = 0; i < MAX_BLOCKS; i++)
         give(d, blocks[i]);
     return status;
 }

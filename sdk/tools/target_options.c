@@ -225,7 +225,7 @@ int read_targets(struct tool *tool, const char **out)
                       { "tune", tune, NULL, "which records", "tuning records", 0 } }
     };
     int64_t nthread = 0;
-    int code = option_number(tool, "threads", 0, MOST_THREADS, &nthread);
+    int code = option_number(tool, "threads", 0, MAX_THREADS, &nthread);
     if (!code && tune)
         code = quote(tool, tune, &l.settings[1].text);
     *out = targets;

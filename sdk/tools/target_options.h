@@ -5,7 +5,7 @@
 #include "tool.h"
 
 /* The most of --threads. */
-enum { MOST_THREADS = 1024 };
+enum { MAX_THREADS = 1024 };
 
 /* The targets that --target, --threads and --tune ask for; NULL: none does. Those of an
  * artifact are its own ones, told how many threads to use now. */

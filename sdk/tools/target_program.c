@@ -1,6 +1,6 @@
 #include "target_program.h"
 
-enum { MOST_TRIES = 400 };
+enum { MAX_TRIES = 400 };
 
 /* As the left side of a rule: what may be absent is there, `*` has names. */
 static const char *rule_of(bt_arena *arena, const char *pattern)
@@ -28,7 +28,7 @@ bt_status target_program_draw(bt_ctx *ctx, bt_arena *arena, struct target_draw *
     while (patterns[n])
         n++;
     *out = (struct rule_program){ 0 };
-    while (n && !out->text && draw->ntried < MOST_TRIES) {
+    while (n && !out->text && draw->ntried < MAX_TRIES) {
         const uint32_t i = draw->ntried++;
         const char *rule = rule_of(arena, patterns[i % n]);
         if (!rule)

@@ -12,7 +12,7 @@ enum { NROUNDS = 16, LARGE = 1 << 24, NLONG = 4 };
 
 /* Launches that keep a queue busy: so many at first, and more as long as all of them take less
  * than BUSY_NS. */
-enum { LEAST_BUSY = 16, MOST_BUSY = 256, BUSY_NS = 5000000 };
+enum { LEAST_BUSY = 16, MAX_BUSY = 256, BUSY_NS = 5000000 };
 
 /* The same again, with all memory inside of larger blocks. A result that is not there was
  * written elsewhere in the block, so what `compute` says of `wait` then is not told. */
@@ -74,7 +74,7 @@ static bt_status check_order(struct lab *lab, struct queue *first, struct queue 
     BT_TRY(lab_copy(lab, &lab->output, 1));
     int is_wrong = memcmp(lab->output.host, lab->expected[1], (size_t)lab->output.nbytes);
     BT_TRY(lab_wait(lab, first, value));
-    if (bt_now_ns() - start < BUSY_NS && lab->nbusy < MOST_BUSY)
+    if (bt_now_ns() - start < BUSY_NS && lab->nbusy < MAX_BUSY)
         lab->nbusy *= 2;
     BT_TRY(lab_copy(lab, &lab->output, 1));
     is_wrong |= memcmp(lab->output.host, lab->expected[1], (size_t)lab->output.nbytes);

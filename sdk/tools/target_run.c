@@ -14,7 +14,7 @@
 
 /* Programs of each row of extents, with known and with open dims; elements of a parameter, as
  * interp is slow; networks of codes. */
-enum { WANTED = 3, WANTED_OPEN = 6, MOST_ELEMENTS = 5000, NETWORKS = 8 };
+enum { WANTED = 3, WANTED_OPEN = 6, MAX_ELEMENTS = 5000, NETWORKS = 8 };
 
 /* What dims are: all equal, as most patterns with two operands need, up to some tiles and a rest;
  * all different, some beyond a vector or a tile, and 0. */
@@ -248,7 +248,7 @@ static bt_status make_args(struct run *r, const int64_t *numbers, uint64_t seed,
             const uint32_t name = name_of(r, leaf.dims[k]);
             leaf.dims[k] = name < RULE_NEXTENT ? numbers[name] : leaf.dims[k];
         }
-        *can_run &= case_nelem(&leaf) <= MOST_ELEMENTS;
+        *can_run &= case_nelem(&leaf) <= MAX_ELEMENTS;
         BT_TRY(case_values(r->ctx, &leaf, seed + i, kind, &tensor));
         args[i] = &tensor->base;
     }

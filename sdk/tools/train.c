@@ -11,7 +11,7 @@
 #include "train.h"
 #include "written.h"
 
-enum { MOST_BATCH = 1 << 20 };
+enum { MAX_BATCH = 1 << 20 };
 
 /* ---- what is asked for ---- */
 
@@ -56,7 +56,7 @@ static int read_asked(struct train *t, int64_t *batch)
         int64_t low, high, *out;
     } numbers[] = {
         { "epochs", 1, INT32_MAX, &t->nepoch },
-        { "batch", 1, MOST_BATCH, batch },
+        { "batch", 1, MAX_BATCH, batch },
         { "every", 1, INT64_MAX, &t->every },
         { "seed", 0, INT64_MAX, &t->seed },
     };
@@ -87,7 +87,7 @@ static int split_batch(struct train *t, int64_t batch, int64_t nmicro)
 static int read_model(struct train *t, int64_t batch)
 {
     int64_t nmicro = 1;
-    int code = option_number(t->tool, "accumulate", 1, MOST_BATCH, &nmicro);
+    int code = option_number(t->tool, "accumulate", 1, MAX_BATCH, &nmicro);
     if (code)
         return code;
     const int64_t all = batch ? batch : 64 * nmicro;

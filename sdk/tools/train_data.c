@@ -10,7 +10,7 @@
 #include "sample_set.h"
 #include "train_data_check.h"
 
-enum { MOST_FILES = 1 << 20 };
+enum { MAX_FILES = 1 << 20 };
 
 /* An array of samples, and which of all the first one is. */
 struct chunk {
@@ -187,7 +187,7 @@ static bt_status read_folder(struct train_data *d, const char *folder, int has_l
     const int n = scandir(folder, &entries, is_visible, alphasort);
     bt_status status =
         n < 0 ? bt_fail(d->ctx, BT_ERR_IO, "%s cannot be read as a folder", folder)
-        : n == 0 || n > MOST_FILES
+        : n == 0 || n > MAX_FILES
             ? bt_fail(d->ctx, BT_ERR_ARGUMENT, "%s holds %d files: samples are wanted",
                       folder, n)
             : NULL;

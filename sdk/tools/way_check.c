@@ -14,12 +14,12 @@ struct way_check {
     uint32_t ncase, nwrong;
 };
 
-enum { MOST_PRINTED = 3 };
+enum { MAX_PRINTED = 3 };
 
 static void tell_faults(struct way_check *c, const char *op, const char *line)
 {
     const size_t n = json_array_size(c->w.faults);
-    if (n && c->nwrong++ < MOST_PRINTED) {
+    if (n && c->nwrong++ < MAX_PRINTED) {
         printf("  FAILED  %s: %s\n", op, line);
         for (size_t i = 0; i < n; i++) {
             const char *fault = json_string_value(json_array_get(c->w.faults, i));

@@ -3,7 +3,7 @@
 
 /* ---- which loops ---- */
 
-enum { MOST_STMTS = 6 }; /* in a loop that is jammed: each is written several times */
+enum { MAX_STMTS = 6 }; /* in a loop that is jammed: each is written several times */
 
 struct inside {
     uint32_t index;        /* of the loop that is looked at */
@@ -89,7 +89,7 @@ static bt_status try_loop(const struct finding *f, bt_stmt *loop, int *is_jammed
     if (status) // it stays as it is
         return status->code == BT_ERR_UNSUPPORTED ? NULL : status;
     in.is_private = jam.is_private;
-    if (!can_go_along(&in, &loop->body, 0) || !in.nproduct || in.nstmt > MOST_STMTS)
+    if (!can_go_along(&in, &loop->body, 0) || !in.nproduct || in.nstmt > MAX_STMTS)
         return NULL;
     *is_jammed = 1;
     return BT_PUSH(loops->arena, f->out, jam) ? NULL : bt_no_memory();

@@ -10,7 +10,7 @@
 #include "dims.h"
 
 enum {
-    MOST_NODES = 32, /* of an expression; what is longer is cut */
+    MAX_NODES = 32, /* of an expression; what is longer is cut */
     INDENT = 4
 };
 
@@ -22,7 +22,7 @@ struct writer {
     int indent;
     uint32_t ntemp;
     uint32_t size;     /* nodes of the expression that is being written */
-    uint16_t *weights; /* of nodes by id, 0: not known; their nodes, but MOST_NODES + 1 */
+    uint16_t *weights; /* of nodes by id, 0: not known; their nodes, but MAX_NODES + 1 */
     uint8_t *touched;  /* of buffers: it is in the text */
     uint64_t *copies;  /* of locals: which of them there are, beside the first */
     const c_jams *jams;
@@ -57,18 +57,17 @@ static uint16_t weight_of(struct writer *w, const bt_node *node)
     uint32_t weight = 1;
     if (w->weights[node->id])
         return w->weights[node->id];
-    for (uint32_t i = 0; i < node->narg && weight <= MOST_NODES; i++) {
+    for (uint32_t i = 0; i < node->narg && weight <= MAX_NODES; i++) {
         if (node->kind != BT_NODE_INDEX)
             weight += weight_of(w, node->args[i]);
     }
-    return w->weights[node->id] =
-               (uint16_t)(weight > MOST_NODES ? MOST_NODES + 1 : weight);
+    return w->weights[node->id] = (uint16_t)(weight > MAX_NODES ? MAX_NODES + 1 : weight);
 }
 
 /* Keeps a long expression in a variable of its own. */
 static const char *cut(struct writer *w, const bt_node *node, const char *text)
 {
-    if (++w->size <= MOST_NODES)
+    if (++w->size <= MAX_NODES)
         return text;
     w->size = 1;
     add_line(w, "const %s e%" PRIu32 " = %s;", c_value_type(&w->x, node->dtype), w->ntemp,
@@ -153,7 +152,7 @@ static const char *cast(struct writer *w, const bt_node *node)
 static const char *choice(struct writer *w, const bt_node *node)
 {
     const char *condition = value_of(w, node->args[0]);
-    if (weight_of(w, node) <= MOST_NODES)
+    if (weight_of(w, node) <= MAX_NODES)
         return c_form(&w->x, "(%s ? %s : %s)", condition, value_of(w, node->args[1]),
                       value_of(w, node->args[2]));
     const uint32_t temp = w->ntemp++;

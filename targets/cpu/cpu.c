@@ -359,7 +359,7 @@ static bt_status ways(bt_ctx *ctx, void *self, const bt_func *primitive, bt_aren
 static bt_status note_evaluated(bt_ctx *ctx, bt_arena *arena, uint32_t n,
                                 const bt_kernel *const *kernels)
 {
-    enum { MOST_NAMED = 3 };
+    enum { MAX_NAMED = 3 };
     uint32_t nopen = 0;
     bt_text names;
     bt_text_init(&names, arena);
@@ -371,11 +371,11 @@ static bt_status note_evaluated(bt_ctx *ctx, bt_arena *arena, uint32_t n,
         const size_t length = strlen(name);
         if (strncmp(why, name, length) == 0 && strncmp(why + length, ": ", 2) == 0)
             why += length + 2;
-        if (nopen++ < MOST_NAMED)
+        if (nopen++ < MAX_NAMED)
             bt_text_addf(&names, "%s%s (%s)", names.len ? ", " : "", name, why);
     }
-    if (nopen > MOST_NAMED)
-        bt_text_addf(&names, " and %" PRIu32 " more", nopen - MOST_NAMED);
+    if (nopen > MAX_NAMED)
+        bt_text_addf(&names, " and %" PRIu32 " more", nopen - MAX_NAMED);
     const char *list = bt_text_get(&names);
     if (!list)
         return bt_no_memory();

@@ -164,7 +164,7 @@ static bt_status place_buffers(struct lowerer *l, const uint8_t *has, uint32_t *
 }
 
 /* Pairs that are worth listing, beside those of updates in place, which have to be. */
-enum { MOST_ALIASES = 64 };
+enum { MAX_ALIASES = 64 };
 
 static int same_size(const struct lowerer *l, uint32_t a, uint32_t b)
 {
@@ -199,7 +199,7 @@ static bt_status find_aliases_of(struct lowerer *l, const uint8_t *has,
                                               .out = out,
                                               .in = in };
         if (has[in] != CPU_TOUCHES || !same_size(l, out, in) ||
-            (kept == UINT32_MAX && kernel->nalias >= MOST_ALIASES))
+            (kept == UINT32_MAX && kernel->nalias >= MAX_ALIASES))
             continue;
         int may = kept == UINT32_MAX ? cpu_may_alias(&q) : kept == in;
         if (may < 0)
@@ -217,7 +217,7 @@ static bt_status find_aliases(struct lowerer *l, const uint8_t *has,
                               bt_kernel *kernel)
 {
     bt_kernel_alias *aliases =
-        BT_NEWS(l->arena, bt_kernel_alias, MOST_ALIASES + l->kept.len);
+        BT_NEWS(l->arena, bt_kernel_alias, MAX_ALIASES + l->kept.len);
     if (!aliases)
         return bt_no_memory();
     for (uint32_t out = 0; out < l->nbuffer; out++) {

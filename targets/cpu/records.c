@@ -15,8 +15,8 @@
 #include <baton/value.h>
 
 static const char head[] = "baton.cpu.tune ", version[] = "2\n";
-enum { MOST_NBYTES = 16 << 20, DIGEST = 64 };
-static const int64_t MOST_NS = INT64_C(1000000000000000);
+enum { MAX_NBYTES = 16 << 20, DIGEST = 64 };
+static const int64_t MAX_NS = INT64_C(1000000000000000);
 
 /* ---- text ---- */
 
@@ -73,7 +73,7 @@ static int read_choice(char **text, struct cpu_choice *out)
     if (!read_number(next_field(text), INT32_MAX, &sum))
         return 0;
     out->way = next_field(text);
-    if (!read_number(next_field(text), MOST_NS, &ns) ||
+    if (!read_number(next_field(text), MAX_NS, &ns) ||
         !read_number(next_field(text), 1, &is_taken))
         return 0;
     out->sum = (uint32_t)sum;
@@ -168,10 +168,10 @@ static bt_status read_file(bt_ctx *ctx, bt_arena *arena, const char *path,
                              S_ISFIFO(named.st_mode) ? "pipe" : "device or a socket");
     BT_TRY(bt_file_read(ctx, path, &file));
     bt_status status =
-        file->nbytes > MOST_NBYTES
+        file->nbytes > MAX_NBYTES
             ? bt_fail_place(ctx, BT_ERR_LIMIT, &(bt_place){ .file = path },
                             "is larger than files of tuning records are, %d MiB",
-                            MOST_NBYTES >> 20)
+                            MAX_NBYTES >> 20)
             : cpu_records_parse(ctx, arena, path, file->bytes, file->nbytes, out);
     const char *bytes = file->bytes;
     if (file->nbytes)

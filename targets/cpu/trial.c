@@ -10,7 +10,7 @@
 #include "kernel.h"
 #include "schedule/schedule.h"
 
-enum { NRUN = 7, FEW_NRUN = 3, LONG_NS = 50000000, MOST_SWEPT = 64 << 20 };
+enum { NRUN = 7, FEW_NRUN = 3, LONG_NS = 50000000, MAX_SWEPT = 64 << 20 };
 
 /* A function, compiled in one way, with its memory. */
 struct trial {
@@ -232,7 +232,7 @@ static bt_status try_once(struct trial *t, const struct cpu_choices *choices, do
     if (!find_packing(t))
         return bt_no_memory();
     BT_TRY(load(t));
-    BT_TRY(take_memory(t, llc < 0 ? 0 : llc < MOST_SWEPT ? llc : MOST_SWEPT));
+    BT_TRY(take_memory(t, llc < 0 ? 0 : llc < MAX_SWEPT ? llc : MAX_SWEPT));
     return time_runs(t, ns);
 }
 

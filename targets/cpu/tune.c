@@ -95,7 +95,7 @@ static const char *key_of(bt_arena *arena, const struct cpu_tuner *t, const bt_f
 /* So many of what excludes each other are measured at most, and none whose estimate is more than so
  * many times the least. One takes the place of one with a lesser estimate if its time is below this
  * share. */
-enum { MOST_TRIED = 4 };
+enum { MAX_TRIED = 4 };
 static const double most_times = 4, least_gain = 0.97;
 
 struct tuning {
@@ -143,7 +143,7 @@ static bt_status choose_way(const struct tuning *t, const struct cpu_choice *riv
     const double most = most_times * one->ns;
     if (cpu_count_rivals(t->choices, rival, most) == 1)
         return NULL; // there is nothing to compare it with
-    for (uint32_t n = 0; n < MOST_TRIED && one; n++) {
+    for (uint32_t n = 0; n < MAX_TRIED && one; n++) {
         take(t->choices, one);
         BT_TRY(measure(t, one));
         // what is as good stays as it is estimated: on another day it may be the better one
@@ -176,7 +176,7 @@ static bt_status choose_program(const struct tuning *t)
     struct cpu_choice *one = next_best(c, &rival, INFINITY), *best = one;
     const double most = most_times * one->ns;
     const int is_only = cpu_count_rivals(c, &rival, most) == 1;
-    for (uint32_t n = 0; n < MOST_TRIED && one; n++) {
+    for (uint32_t n = 0; n < MAX_TRIED && one; n++) {
         take(c, one);
         BT_TRY(choose_ways(t, one));
         if (is_only)

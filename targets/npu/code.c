@@ -113,7 +113,7 @@ static void layer_fields(struct cursor *c, struct npu_layer *l)
     window_fields(c, &l->columns);
     integer(c, &l->pad);
     number(c, &l->weight_bits, 8);
-    number(c, &l->npost_op, NPU_MOST_POST_OPS);
+    number(c, &l->npost_op, NPU_MAX_POST_OPS);
     for (uint32_t i = 0; i < l->npost_op; i++) {
         number(c, &l->post_ops[i].has_operand, 1);
         number(c, &l->post_ops[i].requantizes_operand, 1);
@@ -126,7 +126,7 @@ static void layer_fields(struct cursor *c, struct npu_layer *l)
 
 static void vector_fields(struct cursor *c, struct npu_vector *v)
 {
-    number(c, &v->buffer, NPU_MOST_BUFFERS - 1);
+    number(c, &v->buffer, NPU_MAX_BUFFERS - 1);
     number(c, &v->stride, 1);
 }
 
@@ -143,7 +143,7 @@ static void numbers_fields(struct cursor *c, struct npu_requantize_numbers *s)
     integer(c, &s->number);
     integer(c, &s->shift);
     integer(c, &s->factor);
-    number(c, &s->nvector, NPU_MOST_VECTORS);
+    number(c, &s->nvector, NPU_MAX_VECTORS);
     for (uint32_t i = 0; i < s->nvector; i++)
         vector_fields(c, &s->vectors[i]);
     number(c, &s->ratio.arithmetic, NPU_RATIO_INT64);
@@ -188,7 +188,7 @@ static void parameters_fields(struct cursor *c, struct npu_parameters *p,
                               uint32_t npost_op)
 {
     integer(c, &p->zero);
-    number(c, &p->weights, NPU_MOST_BUFFERS - 1);
+    number(c, &p->weights, NPU_MAX_BUFFERS - 1);
     weight_fields(c, &p->weight);
     for (uint32_t i = 0; i < npost_op; i++) {
         numbers_fields(c, &p->operand_requantizes[i]);
@@ -199,7 +199,7 @@ static void parameters_fields(struct cursor *c, struct npu_parameters *p,
 static void code_fields(struct cursor *c, struct npu_code *code)
 {
     number(c, &code->kind, NPU_NCODE - 1);
-    number(c, &code->nbuffer, NPU_MOST_BUFFERS);
+    number(c, &code->nbuffer, NPU_MAX_BUFFERS);
     number(c, &code->nin, code->nbuffer);
     for (uint32_t i = 0; i < code->nbuffer; i++)
         wide(c, &code->nbytes[i]);

@@ -15,12 +15,12 @@
 #include "moves.h"
 
 enum { NPU_CODE_STREAM, NPU_CODE_MOVE, NPU_CODE_WEIGHT, NPU_CODE_PARAMETERS, NPU_NCODE };
-enum { NPU_MOST_BUFFERS = 32 };
+enum { NPU_MAX_BUFFERS = 32 };
 
 struct npu_code {
     uint32_t kind;
     uint32_t nbuffer, nin; /* those that are read come first, one that is written last */
-    uint64_t nbytes[NPU_MOST_BUFFERS];
+    uint64_t nbytes[NPU_MAX_BUFFERS];
     /* A stream: for each of its buffers that of the call; nbuffer: it has none, the micro-ops. */
     uint32_t map[NPU_NBUFFER];
     uint64_t nstream, nuop; /* bytes */

@@ -24,9 +24,9 @@ static const struct number {
         group, name, offsetof(struct npu_config, member),       \
             sizeof(((struct npu_config *)0)->member), low, high \
     }
-    NUMBER(NULL, "batch", batch, 1, NPU_MOST_EXTENT),
-    NUMBER(NULL, "in", in, 1, NPU_MOST_EXTENT),
-    NUMBER(NULL, "out", out, 1, NPU_MOST_EXTENT),
+    NUMBER(NULL, "batch", batch, 1, NPU_MAX_EXTENT),
+    NUMBER(NULL, "in", in, 1, NPU_MAX_EXTENT),
+    NUMBER(NULL, "out", out, 1, NPU_MAX_EXTENT),
     NUMBER(NULL, "mhz", mhz, 1, 100000),
     NUMBER("dram", "nbytes", dram_nbytes, 1, (int64_t)1 << 40),
     NUMBER("dram", "bus", bus, 1, 4096),

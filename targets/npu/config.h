@@ -16,7 +16,7 @@
 enum { NPU_UOP, NPU_WGT, NPU_INP, NPU_ACC, NPU_NMEMORY };
 extern const char *const npu_memory_names[NPU_NMEMORY]; /* "uop" */
 
-enum { NPU_MOST_EXTENT = 64 }; /* of batch, in and out */
+enum { NPU_MAX_EXTENT = 64 }; /* of batch, in and out */
 
 struct npu_config {
     uint32_t batch, in, out; /* inp = batch x in, wgt = out x in, acc = batch x out */

@@ -35,7 +35,7 @@ struct npu_draft {
     uint32_t is_over; /* it does not fit: lines, micro-ops, fields of instructions */
 };
 
-enum { NPU_MOST_LINES = 1 << 18 };
+enum { NPU_MAX_LINES = 1 << 18 };
 
 /* Lines for `out`, which is zero but its arena; micro-ops get their places in memory, and are
  * loaded: once, or where others are needed. */

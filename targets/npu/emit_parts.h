@@ -11,13 +11,13 @@ enum {
     NPU_SLOT_X,
     NPU_SLOT_PARAMS,
     NPU_SLOT_OPERAND,
-    NPU_SLOT_OUT = NPU_SLOT_OPERAND + NPU_MOST_POST_OPS,
+    NPU_SLOT_OUT = NPU_SLOT_OPERAND + NPU_MAX_POST_OPS,
     NPU_NSLOT
 };
-enum { NPU_MOST_SLOTS = 4 };
+enum { NPU_MAX_SLOTS = 4 };
 struct npu_slots {
-    uint64_t keys[NPU_MOST_SLOTS];
-    uint32_t used[NPU_MOST_SLOTS]; /* when, of a counter; 0: never */
+    uint64_t keys[NPU_MAX_SLOTS];
+    uint32_t used[NPU_MAX_SLOTS]; /* when, of a counter; 0: never */
 };
 
 struct npu_emitter {

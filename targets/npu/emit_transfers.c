@@ -6,7 +6,7 @@
 
 uint32_t npu_slot_bit(uint32_t memory, uint32_t slot)
 {
-    // two each, and of results, which are last, up to NPU_MOST_SLOTS
+    // two each, and of results, which are last, up to NPU_MAX_SLOTS
     return (uint32_t)1 << (2 * memory + slot);
 }
 

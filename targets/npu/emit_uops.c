@@ -6,7 +6,7 @@
 
 void npu_emit_line(struct npu_draft *draft, const struct npu_line *line)
 {
-    if (draft->lines.len >= NPU_MOST_LINES)
+    if (draft->lines.len >= NPU_MAX_LINES)
         draft->is_over = draft->is_long = 1;
     else if (!BT_PUSH(draft->arena, &draft->lines, *line))
         draft->failed = 1;

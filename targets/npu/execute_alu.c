@@ -32,7 +32,7 @@ static void requantize(struct npu_machine *m, const struct npu_instruction *in,
     const struct npu_config *c = &m->config;
     const uint32_t nout = c->out, n = c->batch * nout;
     const int is_even = (in->flags & NPU_EVEN) != 0;
-    int32_t params[3][NPU_MOST_EXTENT]; // a copy: `d` may be one of these tiles
+    int32_t params[3][NPU_MAX_EXTENT]; // a copy: `d` may be one of these tiles
     for (uint32_t o = 0; o < nout; o++) {
         for (uint32_t k = 0; k < 3; k++)
             params[k][o] =

@@ -98,7 +98,7 @@ static bt_status run_parameters(bt_ctx *ctx, const struct npu_device *d,
                                 const struct npu_code *code,
                                 const struct npu_buffer *call)
 {
-    const uint8_t *from[NPU_MOST_BUFFERS];
+    const uint8_t *from[NPU_MAX_BUFFERS];
     for (uint32_t i = 0; i < code->nin; i++)
         from[i] = call[i].at;
     return npu_parameters_run(ctx, &d->config, &code->layer, &code->parameters, from,

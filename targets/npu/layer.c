@@ -67,7 +67,7 @@ static bt_status check_post_ops(bt_ctx *ctx, const struct npu_layer *l)
 {
     int is_int8 = l->kind == NPU_GREATEST || l->kind == NPU_ELEMENT;
     int is_copy = l->kind == NPU_ELEMENT;
-    if (l->npost_op > NPU_MOST_POST_OPS || l->is_wide > 1)
+    if (l->npost_op > NPU_MAX_POST_OPS || l->is_wide > 1)
         return IS_WRONG(ctx, "%" PRIu32 " post-ops", l->npost_op);
     for (uint32_t i = 0; i < l->npost_op; i++) {
         const struct npu_post_op *s = &l->post_ops[i];

@@ -50,7 +50,7 @@ struct npu_post_op {
     struct npu_requantize operand_requantize, requantize;
 };
 
-enum { NPU_MOST_POST_OPS = 4 };
+enum { NPU_MAX_POST_OPS = 4 };
 
 struct npu_layer {
     uint32_t kind;
@@ -60,7 +60,7 @@ struct npu_layer {
     int32_t pad;                     /* the code that stands for padding */
     uint32_t weight_bits;            /* 8, 4, 2; 0 unless NPU_PRODUCTS */
     uint32_t npost_op;
-    struct npu_post_op post_ops[NPU_MOST_POST_OPS];
+    struct npu_post_op post_ops[NPU_MAX_POST_OPS];
     uint32_t is_wide; /* the result is int32 */
 };
 
@@ -72,7 +72,7 @@ enum {
     NPU_BUFFER_UOPS,
     NPU_BUFFER_Y,
     NPU_BUFFER_OPERAND,
-    NPU_NBUFFER = NPU_BUFFER_OPERAND + NPU_MOST_POST_OPS
+    NPU_NBUFFER = NPU_BUFFER_OPERAND + NPU_MAX_POST_OPS
 };
 
 /* Bytes of each buffer of a layer; 0: it has none, and of NPU_BUFFER_UOPS, which plans have.

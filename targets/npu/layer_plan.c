@@ -8,13 +8,13 @@
 #include "queues.h"
 
 enum {
-    MOST_SIZES = 20, /* of an extent */
+    MAX_SIZES = 20, /* of an extent */
     /* Of how many candidates the streams are made: at least, at most, and instructions that they have
      * together, beyond which the least number is enough. */
     LEAST_TRIES = 2,
-    MOST_TRIES = 32,
-    MOST_TRIED = 1 << 14,
-    MOST_WASTED = 1 << 20 /* instructions and micro-ops, where none fits */
+    MAX_TRIES = 32,
+    MAX_TRIED = 1 << 14,
+    MAX_WASTED = 1 << 20 /* instructions and micro-ops, where none fits */
 };
 
 /* A tile without what is computed: there may be a hundred thousand. */
@@ -41,7 +41,7 @@ struct planner {
 static uint32_t sizes_of(uint64_t extent, uint64_t most, uint32_t *out)
 {
     uint32_t n = 0;
-    for (uint64_t k = 1; n < MOST_SIZES;) {
+    for (uint64_t k = 1; n < MAX_SIZES;) {
         const uint64_t size = (extent + k - 1) / k;
         if (size <= most)
             out[n++] = (uint32_t)size;
@@ -49,8 +49,8 @@ static uint32_t sizes_of(uint64_t extent, uint64_t most, uint32_t *out)
             break;
         // the next number of parts that makes another size; later ones lie further apart
         const uint64_t next = (extent + size - 2) / (size - 1), far = k + k / 2;
-        k = far > next && (n >= MOST_SIZES / 2 || size > most) ? far : next;
-        if (n == MOST_SIZES - 1)
+        k = far > next && (n >= MAX_SIZES / 2 || size > most) ? far : next;
+        if (n == MAX_SIZES - 1)
             k = extent;
     }
     return n;
@@ -87,7 +87,7 @@ static bt_status consider_all(struct planner *p, struct npu_tile t)
 static bt_status consider_chunks(struct planner *p, struct npu_tile t)
 {
     const struct npu_shape *s = p->shape;
-    uint32_t ins[MOST_SIZES], taps[MOST_SIZES];
+    uint32_t ins[MAX_SIZES], taps[MAX_SIZES];
     const uint32_t nin = sizes_of(s->nin, 65535, ins);
     const uint32_t ntap = sizes_of((uint64_t)s->rows.taps, 65535, taps);
     for (uint32_t i = 0; i < nin; i++) {
@@ -105,7 +105,7 @@ static bt_status find_candidates(struct planner *p)
 {
     const struct npu_shape *s = p->shape;
     const uint32_t ntile = p->config->ntile[NPU_ACC];
-    uint32_t rows[MOST_SIZES], columns[MOST_SIZES], outs[MOST_SIZES];
+    uint32_t rows[MAX_SIZES], columns[MAX_SIZES], outs[MAX_SIZES];
     const uint32_t nrow = sizes_of((uint64_t)s->rows.out, ntile, rows);
     const uint32_t ncolumn = sizes_of((uint64_t)s->columns.out, ntile, columns);
     const uint32_t nout = sizes_of(s->nout, ntile, outs);
@@ -228,8 +228,8 @@ static bt_status search(struct planner *p)
     BT_TRY(find_candidates(p));
     for (uint32_t i = 0; i < p->candidates.len; i++) {
         const int found = p->cycles != UINT64_MAX;
-        if (found ? i >= MOST_TRIES || (i >= LEAST_TRIES && tried > MOST_TRIED)
-                  : tried > MOST_WASTED)
+        if (found ? i >= MAX_TRIES || (i >= LEAST_TRIES && tried > MAX_TRIED)
+                  : tried > MAX_WASTED)
             break;
         select_next(p, i);
         const struct candidate *c = &p->candidates.at[i];
@@ -259,7 +259,7 @@ static bt_status finish(struct planner *p, bt_arena *arena, struct npu_plan *out
     if (p->cycles == UINT64_MAX && p->is_long)
         return bt_fail(p->ctx, BT_ERR_LIMIT,
                        "npu: the layer's stream would have more than %d instructions",
-                       NPU_MOST_LINES);
+                       NPU_MAX_LINES);
     if (p->cycles == UINT64_MAX)
         return bt_fail(p->ctx, BT_ERR_UNSUPPORTED,
                        "npu: no tile of the layer fits the machine's memories");

@@ -18,7 +18,7 @@
 #include "code.h"
 #include "recognise.h"
 
-enum { MOST_TEMPS = 4 + NPU_MOST_POST_OPS };
+enum { MAX_TEMPS = 4 + NPU_MAX_POST_OPS };
 
 struct lowerer {
     bt_ctx *ctx;
@@ -28,7 +28,7 @@ struct lowerer {
     struct npu_function f;
     const struct npu_plan *plan;
     bt_lowering *out; /* NULL: nothing is made, and moves are counted */
-    const bt_type *temps[MOST_TEMPS];
+    const bt_type *temps[MAX_TEMPS];
     double moved; /* elements, at each call */
 };
 
@@ -179,7 +179,7 @@ static bt_status add_weight(struct lowerer *l, bt_kernel_buffer *out)
 /* The buffers of parameters, each once. */
 struct sources {
     uint32_t n;
-    bt_kernel_buffer at[NPU_MOST_BUFFERS];
+    bt_kernel_buffer at[NPU_MAX_BUFFERS];
 };
 
 static bt_status add_source(const struct lowerer *l, struct sources *s, int32_t number,
@@ -189,9 +189,9 @@ static bt_status add_source(const struct lowerer *l, struct sources *s, int32_t 
         ++*out;
     if (*out < s->n)
         return NULL;
-    if (s->n + 1 == NPU_MOST_BUFFERS)
+    if (s->n + 1 == NPU_MAX_BUFFERS)
         return bt_fail(l->ctx, BT_ERR_UNSUPPORTED,
-                       "its numbers come of more than %d inputs", NPU_MOST_BUFFERS - 1);
+                       "its numbers come of more than %d inputs", NPU_MAX_BUFFERS - 1);
     s->at[s->n++] = param(number);
     return NULL;
 }

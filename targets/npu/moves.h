@@ -51,13 +51,13 @@ const char *npu_ratio_numbers(const struct npu_ratio *, int has_multiplier,
                               int32_t *factor, int32_t *shift);
 
 /* The numbers of a requantize, of which those that are added for each channel lie in buffers. */
-enum { NPU_MOST_VECTORS = 4 };
+enum { NPU_MAX_VECTORS = 4 };
 struct npu_requantize_numbers {
     int32_t number, shift, factor;
     uint32_t nvector;
     struct npu_vector {
         uint32_t buffer, stride; /* int32, elements from one to the next: 0 or 1 */
-    } vectors[NPU_MOST_VECTORS];
+    } vectors[NPU_MAX_VECTORS];
     /* In place of shift and factor, unless NPU_RATIO_NONE; its scales may be float32 of buffers. */
     struct npu_ratio ratio;
     uint32_t has_scale[2];
@@ -68,8 +68,8 @@ struct npu_parameters {
         zero; /* -zero * sum(w) is added by the first requantize; 0: the weight is not read */
     uint32_t weights; /* buffer */
     struct npu_weight weight;
-    struct npu_requantize_numbers operand_requantizes[NPU_MOST_POST_OPS],
-        requantizes[NPU_MOST_POST_OPS];
+    struct npu_requantize_numbers operand_requantizes[NPU_MAX_POST_OPS],
+        requantizes[NPU_MAX_POST_OPS];
 };
 /* errors  of npu_pack_requantize; BT_ERR_UNSUPPORTED: a ratio that the machine does not have */
 bt_status npu_parameters_run(bt_ctx *, const struct npu_config *,

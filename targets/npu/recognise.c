@@ -7,7 +7,7 @@
 
 #include "recognise_parts.h"
 
-enum { MOST_TAPS = 255 };
+enum { MAX_TAPS = 255 };
 
 /* Of one place. */
 static const struct npu_window whole = {
@@ -86,8 +86,7 @@ static bt_status copy_params(struct copying *c, uint32_t *n, const bt_param ***o
 static bt_status end_block(struct copying *c, bt_func *fields)
 {
     struct npu_reader *r = c->r;
-    const bt_value *results[1 + 2 * NPU_MOST_CUTS] = { now_of(c,
-                                                              r->func->block->result) },
+    const bt_value *results[1 + 2 * NPU_MAX_CUTS] = { now_of(c, r->func->block->result) },
                                     *all = results[0];
     uint32_t n = 1;
     for (uint32_t i = 0; i < r->ncut; i++) {
@@ -128,8 +127,8 @@ static bt_status find_cuts(struct npu_reader *r)
     const bt_block *block = r->func->block;
     for (uint32_t i = 0; i < block->nbinding; i++) {
         const uint32_t ndata = cut_at(block->bindings[i]);
-        if (ndata && r->ncut == NPU_MOST_CUTS)
-            return NPU_REFUSE(r, "it requantizes more than %d times", NPU_MOST_CUTS);
+        if (ndata && r->ncut == NPU_MAX_CUTS)
+            return NPU_REFUSE(r, "it requantizes more than %d times", NPU_MAX_CUTS);
         if (ndata)
             r->cuts[r->ncut++] = (struct npu_cut){ .call = bt_as_call(block->bindings[i]),
                                                    .ndata = ndata };
@@ -295,14 +294,14 @@ static bt_status read_window(struct npu_reader *r, const bt_node *reduce, uint32
             return NPU_REFUSE(r, "%s are not read by a window", axis_names[role]);
         }
     }
-    if (w->taps > MOST_TAPS)
+    if (w->taps > MAX_TAPS)
         return NPU_REFUSE(r,
                           "%s have a window of %" PRId64 " taps; at most %d are expected",
-                          axis_names[role], w->taps, MOST_TAPS);
-    if (w->before < 0 || w->before > MOST_TAPS)
+                          axis_names[role], w->taps, MAX_TAPS);
+    if (w->before < 0 || w->before > MAX_TAPS)
         return NPU_REFUSE(
             r, "%s have a window that begins at %" PRId64 "; from -%d to 0 is expected",
-            axis_names[role], -w->before, MOST_TAPS);
+            axis_names[role], -w->before, MAX_TAPS);
     return NULL;
 }
 

@@ -22,7 +22,7 @@ struct npu_operand {
 struct npu_terms {
     int32_t number, shift, factor;
     uint32_t nadded;
-    struct npu_operand added[NPU_MOST_VECTORS]; /* int32 */
+    struct npu_operand added[NPU_MAX_VECTORS]; /* int32 */
     struct npu_ratio ratio; /* unless NPU_RATIO_NONE, shift and factor: ... */
     struct npu_operand
         scales[2]; /* ... of float32 by channel; param -1: of its own numbers */
@@ -33,8 +33,8 @@ struct npu_function {
     struct npu_operand data, weight, result;
     int32_t
         zero; /* of the data: padding's code, and -zero * sum(w) is added to each sum */
-    struct npu_operand operands[NPU_MOST_POST_OPS]; /* of each post-op, int8, ... */
-    struct npu_terms operand_terms[NPU_MOST_POST_OPS], terms[NPU_MOST_POST_OPS];
+    struct npu_operand operands[NPU_MAX_POST_OPS]; /* of each post-op, int8, ... */
+    struct npu_terms operand_terms[NPU_MAX_POST_OPS], terms[NPU_MAX_POST_OPS];
 };
 
 /* errors  BT_ERR_UNSUPPORTED: what else the function does */

@@ -14,7 +14,7 @@ struct npu_cut {
     uint32_t ndata;
     uint32_t input, data[2]; /* arrays */
 };
-enum { NPU_MOST_CUTS = 4 };
+enum { NPU_MAX_CUTS = 4 };
 
 /* What qnn.requantize does to each number of its data. */
 struct npu_qnn_requantize {
@@ -39,7 +39,7 @@ struct npu_reader {
     const bt_func *func;        /* as it was given */
     const uint8_t *is_constant; /* of each parameter: it is one at every call */
     uint32_t ncut;
-    struct npu_cut cuts[NPU_MOST_CUTS];
+    struct npu_cut cuts[NPU_MAX_CUTS];
     uint32_t nvisit; /* nodes that were looked through for sums */
     const bt_graph *graph;
     const bt_array *stage;

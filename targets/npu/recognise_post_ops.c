@@ -7,7 +7,7 @@
 
 #include "recognise_parts.h"
 
-enum { MOST_DEPTH = 256, MOST_VISITS = 4096 };
+enum { MAX_DEPTH = 256, MAX_VISITS = 4096 };
 
 static bt_status read_integer(struct npu_reader *r, const bt_node *node);
 
@@ -19,8 +19,8 @@ static bt_status begin(struct npu_reader *r)
     if (r->bound)
         return NPU_REFUSE(
             r, "sums beyond 2^24 would be rounded as float32, and are not clamped");
-    if (l->npost_op == NPU_MOST_POST_OPS)
-        return NPU_REFUSE(r, "more than %d post-ops follow a sum", NPU_MOST_POST_OPS);
+    if (l->npost_op == NPU_MAX_POST_OPS)
+        return NPU_REFUSE(r, "more than %d post-ops follow a sum", NPU_MAX_POST_OPS);
     r->out->terms[l->npost_op].factor = r->out->operand_terms[l->npost_op].factor = 1;
     r->out->operands[l->npost_op].param = -1;
     l->npost_op++;
@@ -215,9 +215,9 @@ static bt_status add_channels(struct npu_reader *r, const bt_node *read)
     struct npu_terms *terms;
     struct npu_operand *operand;
     BT_TRY(requantize_for(r, 0, &s, &terms));
-    if (terms->nadded == NPU_MOST_VECTORS)
+    if (terms->nadded == NPU_MAX_VECTORS)
         return NPU_REFUSE(r, "it adds more than %d numbers to a channel at once",
-                          NPU_MOST_VECTORS);
+                          NPU_MAX_VECTORS);
     operand = &terms->added[terms->nadded++];
     BT_TRY(npu_read_operand(r, read->which, read->args, operand));
     const bt_array *a = r->graph->arrays[read->which];
@@ -424,14 +424,14 @@ static int sums_in(struct npu_reader *r, uint32_t array)
     const bt_array *a = r->graph->arrays[array];
     int found = a->body && sums(r, a->body);
     for (uint32_t i = 0; cut && !found && i < cut->ndata; i++)
-        found = r->nvisit++ < MOST_VISITS && sums_in(r, cut->data[i]);
+        found = r->nvisit++ < MAX_VISITS && sums_in(r, cut->data[i]);
     return found;
 }
 
 /* Whether there is a sum in an expression; cuts are looked through. */
 static int sums(struct npu_reader *r, const bt_node *node)
 {
-    if (!r->ncut || r->nvisit++ > MOST_VISITS)
+    if (!r->ncut || r->nvisit++ > MAX_VISITS)
         return (int)node->reduces;
     const struct npu_cut *cut =
         node->kind == BT_NODE_READ ? npu_cut_of(r, node->which) : NULL;
@@ -472,7 +472,7 @@ static bt_status read_array(struct npu_reader *r, uint32_t array);
  * the left. */
 static bt_status read_sum_of_codes(struct npu_reader *r, const struct npu_cut *cut)
 {
-    enum { MOST_APART = 14 };
+    enum { MAX_APART = 14 };
     const bt_array *stage = r->stage;
     struct npu_qnn_add q;
     struct npu_operand operand;
@@ -490,11 +490,11 @@ static bt_status read_sum_of_codes(struct npu_reader *r, const struct npu_cut *c
     const uint32_t first = has_sum[0] == has_sum[1] ? by[0] < by[1] : has_sum[1],
                    other = cut->data[1 - first];
     const int64_t left = by[first] - by[1 - first];
-    if (left < 0 || left > MOST_APART)
+    if (left < 0 || left > MAX_APART)
         return NPU_REFUSE(r,
                           "what is added to a sum is worth 2^%" PRId64
                           " times as much; 2^0 to 2^%d is expected",
-                          left, MOST_APART);
+                          left, MAX_APART);
     BT_TRY(read_codes(r, other, &operand, &zero));
     BT_TRY(read_array(r, cut->data[first]));
     r->stage = stage;
@@ -563,8 +563,8 @@ static bt_status read_array(struct npu_reader *r, uint32_t array)
         r->high = INT8_MAX;
         return NULL;
     }
-    if (a->body->depth > MOST_DEPTH)
-        return NPU_REFUSE(r, "its expressions nest deeper than %d", MOST_DEPTH);
+    if (a->body->depth > MAX_DEPTH)
+        return NPU_REFUSE(r, "its expressions nest deeper than %d", MAX_DEPTH);
     return read_integer(r, a->body);
 }
 

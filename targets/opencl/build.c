@@ -6,8 +6,8 @@
 
 #include <baton/compiler.h>
 
-enum { MOST_LOG_LINES = 12, MOST_LOG = 1 << 20, MOST_BINARY = 1 << 28 };
-#define MOST_CACHE ((uint64_t)256 << 20)
+enum { MAX_LOG_LINES = 12, MAX_LOG = 1 << 20, MAX_BINARY = 1 << 28 };
+#define MAX_CACHE ((uint64_t)256 << 20)
 
 /* ---- a failed build ---- */
 
@@ -16,7 +16,7 @@ static const char *read_log(bt_arena *arena, struct ocl_instance *o, cl_program 
     size_t nbytes = 0;
     if (o->cl.GetProgramBuildInfo(program, o->device, CL_PROGRAM_BUILD_LOG, 0, NULL,
                                   &nbytes) ||
-        !nbytes || nbytes > MOST_LOG)
+        !nbytes || nbytes > MAX_LOG)
         return "";
     char *log = bt_arena_alloc(arena, nbytes + 1, 1);
     if (!log || o->cl.GetProgramBuildInfo(program, o->device, CL_PROGRAM_BUILD_LOG,
@@ -71,7 +71,7 @@ static bt_status refuse(bt_ctx *ctx, struct ocl_instance *o, const bt_text *sour
                       "(error %d)",
                       o->facts.name, error);
     uint32_t n = 0;
-    while (*log && n < MOST_LOG_LINES) {
+    while (*log && n < MAX_LOG_LINES) {
         const size_t len = strcspn(log, "\n");
         if (len && ++n)
             status =
@@ -150,7 +150,7 @@ static int read_binary(struct ocl_instance *o, cl_program program, bt_text *out)
     size_t nbytes = 0;
     if (o->cl.GetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(nbytes), &nbytes,
                              NULL) ||
-        !nbytes || nbytes > MOST_BINARY)
+        !nbytes || nbytes > MAX_BINARY)
         return 0;
     unsigned char *bytes = bt_arena_alloc(out->arena, nbytes, 1);
     if (!bytes ||
@@ -167,7 +167,7 @@ bt_status ocl_build(bt_ctx *ctx, struct ocl_instance *o, const bt_text *source,
     char digest[65];
     bt_text binary;
     bt_text_init(&binary, arena);
-    bt_cache *cache = bt_cache_open(ctx, arena, o->cache, MOST_CACHE);
+    bt_cache *cache = bt_cache_open(ctx, arena, o->cache, MAX_CACHE);
     if (cache && !digest_of(o, source, digest))
         return bt_no_memory();
     *out = bt_cache_get(cache, digest, &binary) ? use_binary(o, &binary) : NULL;

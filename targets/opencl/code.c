@@ -6,12 +6,12 @@
 enum {
     DIGEST_NCHAR = 64,
     HEAD_NBYTES = sizeof(HEAD) - 1 + DIGEST_NCHAR + 1,
-    MOST_LAUNCHES = 4096,
-    MOST_ARGS = 512,
-    MOST_FAULTS = 4096,
-    MOST_BUFFERS = 4096,
-    MOST_DIMS = 4096,
-    MOST_LOCAL = 1 << 16
+    MAX_LAUNCHES = 4096,
+    MAX_ARGS = 512,
+    MAX_FAULTS = 4096,
+    MAX_BUFFERS = 4096,
+    MAX_DIMS = 4096,
+    MAX_LOCAL = 1 << 16
 };
 
 /* ---- writing ---- */
@@ -192,7 +192,7 @@ static const char *get_text(struct reader *r)
 
 static ocl_number get_number(struct reader *r)
 {
-    ocl_number number = { get_count(r, OCL_MOST_STEPS, 16, "a number has too many steps"),
+    ocl_number number = { get_count(r, OCL_MAX_STEPS, 16, "a number has too many steps"),
                           NULL };
     ocl_step *steps = BT_NEWS(r->arena, ocl_step, number.n);
     number.steps = steps;
@@ -274,14 +274,14 @@ static void get_launch(struct reader *r, ocl_launch *launch)
     uint64_t group = 1;
     launch->text = get_text(r);
     launch->product = get_product(r);
-    launch->narg = get_count(r, MOST_ARGS, 12, "a launch has too many arguments");
+    launch->narg = get_count(r, MAX_ARGS, 12, "a launch has too many arguments");
     ocl_arg *args = BT_NEWS(r->arena, ocl_arg, launch->narg);
     launch->args = args;
     for (uint32_t i = 0; args && i < launch->narg; i++)
         args[i] = get_arg(r);
     for (uint32_t i = 0; i < 3; i++) {
         launch->local[i] = get_u32(r);
-        group *= launch->local[i] <= MOST_LOCAL ? launch->local[i] : 0;
+        group *= launch->local[i] <= MAX_LOCAL ? launch->local[i] : 0;
     }
     for (uint32_t i = 0; i < 3; i++) {
         launch->groups[i] = get_number(r);
@@ -291,7 +291,7 @@ static void get_launch(struct reader *r, ocl_launch *launch)
     if (!args || (launch->product ? launch->text || !are_matrices(launch)
                                   : !launch->text || !*launch->text))
         refuse(r, "a launch has no kernel, or a product not three matrices");
-    if (group == 0 || group > MOST_LOCAL)
+    if (group == 0 || group > MAX_LOCAL)
         refuse(r, "a launch has no groups, or such of too many work-items");
 }
 
@@ -301,10 +301,10 @@ static void get_code(struct reader *r, struct ocl_code *code)
     code->name = get_text(r);
     code->ndim = r->ndim = get_u32(r);
     code->nbuffer = r->nbuffer = get_u32(r);
-    if (!code->name || code->ndim > MOST_DIMS || code->nbuffer > MOST_BUFFERS)
+    if (!code->name || code->ndim > MAX_DIMS || code->nbuffer > MAX_BUFFERS)
         refuse(r, "the kernel has no name, or too many dims or buffers");
     p->nfault = r->nfault =
-        get_count(r, MOST_FAULTS, 20, "the kernel has too many faults");
+        get_count(r, MAX_FAULTS, 20, "the kernel has too many faults");
     bt_fault *faults = BT_NEWS(r->arena, bt_fault, p->nfault);
     for (uint32_t i = 0; faults && i < p->nfault; i++) {
         faults[i].text = get_text(r);
@@ -314,7 +314,7 @@ static void get_code(struct reader *r, struct ocl_code *code)
         if (!faults[i].text && !faults[i].array)
             refuse(r, "a fault says nothing");
     }
-    p->nlaunch = get_count(r, MOST_LAUNCHES, 40, "the kernel has too many launches");
+    p->nlaunch = get_count(r, MAX_LAUNCHES, 40, "the kernel has too many launches");
     ocl_launch *launches = BT_NEWS(r->arena, ocl_launch, p->nlaunch);
     for (uint32_t i = 0; launches && i < p->nlaunch; i++)
         get_launch(r, &launches[i]);

@@ -181,7 +181,7 @@ int64_t ocl_dims_size(const ocl_dims *dims)
     int64_t n = 1;
     for (uint32_t i = 0; i < dims->n; i++)
         n *= dims->at[i]
-                 .extent; // of an array that there is, or of terms: below BT_MOST_DIM
+                 .extent; // of an array that there is, or of terms: below BT_MAX_DIM
     return n;
 }
 
@@ -350,14 +350,14 @@ static int find_last(const bt_array *stage, const ocl_contraction *c, ocl_dim *o
 }
 
 /* Sums that lanes along the last axis take; more terms would lose digits in one chain. */
-enum { MOST_TERMS = 4096, MOST_STEP = 4 };
+enum { MAX_TERMS = 4096, MAX_STEP = 4 };
 static int is_by_lines(const struct ocl_maker *m, const bt_array *stage,
                        const ocl_contraction *c)
 {
     ocl_dim last;
     return m->device->is_cpu && c->dtype == BT_FLOAT32 && c->n.n == 0 &&
-           find_last(stage, c, &last) && last.a > 0 && last.a <= MOST_STEP &&
-           (last.b == 0 || last.b == 1) && ocl_dims_size(&c->k) <= MOST_TERMS;
+           find_last(stage, c, &last) && last.a > 0 && last.a <= MAX_STEP &&
+           (last.b == 0 || last.b == 1) && ocl_dims_size(&c->k) <= MAX_TERMS;
 }
 
 bt_status ocl_contraction_of(struct ocl_maker *m, uint32_t stage, ocl_contraction *c,

@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-enum { VECTORS = 2, ROWS = 6, MOST_CHUNKS = 16 };
+enum { VECTORS = 2, ROWS = 6, MAX_CHUNKS = 16 };
 
 /* B in panels: of each batch and panel, terms of `width` columns. */
 static bt_status add_panels(struct ocl_tile *t)
@@ -234,7 +234,7 @@ static bt_status add_tiles(struct ocl_tile *t)
     const ocl_contraction *c = t->c;
     const uint32_t a = c->is_copied ? t->copy : t->a;
     const int64_t ntile = (t->m + t->rows - 1) / t->rows;
-    const int64_t each = (ntile + MOST_CHUNKS - 1) / MOST_CHUNKS;
+    const int64_t each = (ntile + MAX_CHUNKS - 1) / MAX_CHUNKS;
     const int has_nonfinite = c->is_guarded && c->dtype == BT_FLOAT32;
     BT_TRY(ocl_tile_begin(t, &w, &body));
     w.touched[t->panels] |= OCL_READ;
@@ -322,7 +322,7 @@ bt_status ocl_contract_tiles(struct ocl_maker *m, uint32_t stage,
     t.width = m->device->is_cpu ? VECTORS * t.lanes : OCL_GROUP_WIDTH;
     t.npanel = (t.n + t.width - 1) / t.width;
     if (!bt_mul_int64(t.npanel * t.width, t.k, &nelem) ||
-        !bt_mul_int64(nelem, t.nbatch, &nelem) || nelem > BT_MOST_DIM)
+        !bt_mul_int64(nelem, t.nbatch, &nelem) || nelem > BT_MAX_DIM)
         return bt_fail(m->ctx, BT_ERR_LIMIT, "a factor is too large");
     nelem += t.npanel * t.nbatch;
     BT_TRY(add_buffer(&t, "panels", nelem, &t.panels));

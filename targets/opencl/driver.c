@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_PLATFORMS = 16, MOST_DEVICES = 64 };
+enum { MAX_PLATFORMS = 16, MAX_DEVICES = 64 };
 
 /* ---- the library ---- */
 
@@ -187,14 +187,14 @@ static void find_devices(const struct ocl_driver *cl, bt_arena *arena,
                          uint32_t *n)
 {
     char name[OCL_NAME_NBYTES];
-    cl_device_id devices[MOST_DEVICES];
+    cl_device_id devices[MAX_DEVICES];
     cl_uint ndevice = 0;
     platform_text(cl, arena, platform, CL_PLATFORM_NAME, name);
     if (!strstr(name, wanted) ||
-        cl->GetDeviceIDs(platform, (cl_bitfield)CL_DEVICE_TYPE_ALL, MOST_DEVICES, devices,
+        cl->GetDeviceIDs(platform, (cl_bitfield)CL_DEVICE_TYPE_ALL, MAX_DEVICES, devices,
                          &ndevice) != CL_SUCCESS)
         return;
-    for (cl_uint i = 0; i < ndevice && i < MOST_DEVICES && *n < MOST_DEVICES; i++) {
+    for (cl_uint i = 0; i < ndevice && i < MAX_DEVICES && *n < MAX_DEVICES; i++) {
         struct found *f = &found[(*n)++];
         *f = (struct found){ .platform = platform, .device = devices[i] };
         f->fault = read_facts(cl, arena, devices[i], &f->facts);
@@ -248,16 +248,16 @@ bt_status ocl_device_choose(bt_ctx *ctx, const struct ocl_driver *cl,
 {
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
-    cl_platform_id platforms[MOST_PLATFORMS];
+    cl_platform_id platforms[MAX_PLATFORMS];
     cl_uint nplatform = 0;
     uint32_t n = 0;
     bt_status status = NULL;
-    struct found *found = BT_NEWS(scratch, struct found, MOST_DEVICES);
+    struct found *found = BT_NEWS(scratch, struct found, MAX_DEVICES);
     if (!found)
         return bt_no_memory();
-    if (cl->GetPlatformIDs(MOST_PLATFORMS, platforms, &nplatform) != CL_SUCCESS)
+    if (cl->GetPlatformIDs(MAX_PLATFORMS, platforms, &nplatform) != CL_SUCCESS)
         nplatform = 0;
-    for (cl_uint i = 0; i < nplatform && i < MOST_PLATFORMS; i++)
+    for (cl_uint i = 0; i < nplatform && i < MAX_PLATFORMS; i++)
         find_devices(cl, scratch, platforms[i], wish->platform, found, &n);
     const int64_t which = pick(found, n, wish->device);
     if (which < 0) {

@@ -7,7 +7,7 @@
 
 static int push(ocl_step *steps, uint32_t *n, ocl_step step)
 {
-    if (*n == OCL_MOST_STEPS)
+    if (*n == OCL_MAX_STEPS)
         return 0;
     steps[(*n)++] = step;
     return 1;
@@ -22,7 +22,7 @@ static int push_scalar(ocl_step *steps, uint32_t *n, uint32_t which, int64_t nar
  * looked through, which bounds the recursion. */
 static int encode(const bt_node *node, ocl_step *steps, uint32_t *n)
 {
-    if (node->depth > OCL_MOST_STEPS)
+    if (node->depth > OCL_MAX_STEPS)
         return 0;
     switch (node->kind) {
     case BT_NODE_CONST:
@@ -54,7 +54,7 @@ static int encode(const bt_node *node, ocl_step *steps, uint32_t *n)
 bt_status ocl_number_of(bt_ctx *ctx, bt_arena *arena, const bt_node *node,
                         ocl_number *out)
 {
-    ocl_step steps[OCL_MOST_STEPS];
+    ocl_step steps[OCL_MAX_STEPS];
     uint32_t n = 0;
     if (!encode(node, steps, &n))
         return bt_fail(ctx, BT_ERR_UNSUPPORTED,
@@ -70,7 +70,7 @@ bt_status ocl_number_of(bt_ctx *ctx, bt_arena *arena, const bt_node *node,
 
 int64_t ocl_number_value(const ocl_number *number, const int64_t *dims)
 {
-    bt_cell stack[OCL_MOST_STEPS];
+    bt_cell stack[OCL_MAX_STEPS];
     uint32_t n = 0;
     for (uint32_t i = 0; i < number->n; i++) {
         const ocl_step *step = &number->steps[i];
@@ -96,7 +96,7 @@ int ocl_number_is_valid(const ocl_number *number, uint32_t ndim)
 #include <baton/scalars.def>
     };
     uint32_t n = 0;
-    if (number->n == 0 || number->n > OCL_MOST_STEPS)
+    if (number->n == 0 || number->n > OCL_MAX_STEPS)
         return 0;
     for (uint32_t i = 0; i < number->n; i++) {
         const ocl_step *step = &number->steps[i];

@@ -16,7 +16,7 @@ enum {
     OCL_STEP_SCALAR, /* row `which` of scalars.def, of the last `value` numbers: 1 or 2 */
     OCL_STEP_COUNT
 };
-enum { OCL_MOST_STEPS = 64 };
+enum { OCL_MAX_STEPS = 64 };
 typedef struct ocl_number {
     uint32_t n;
     const ocl_step *steps;

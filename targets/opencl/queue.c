@@ -246,8 +246,8 @@ bt_status ocl_command_begin(bt_ctx *ctx, const bt_order *order, uint64_t *value,
     struct ocl_queue *q = order->queue;
     *out = NULL;
     BT_TRY(ocl_alive(ctx, q->instance));
-    if (q->ncommand >= OCL_MOST_COMMANDS) // it runs behind: half of them first
-        ocl_queue_retire(ctx, q, q->first->value + OCL_MOST_COMMANDS / 2);
+    if (q->ncommand >= OCL_MAX_COMMANDS) // it runs behind: half of them first
+        ocl_queue_retire(ctx, q, q->first->value + OCL_MAX_COMMANDS / 2);
     struct ocl_command *c = command_create(q, order);
     if (!c)
         return bt_no_memory();

@@ -15,7 +15,7 @@
 
 #include "instance.h"
 
-enum { OCL_MOST_COMMANDS = 256, OCL_MOST_PIECES = 64 };
+enum { OCL_MAX_COMMANDS = 256, OCL_MAX_PIECES = 64 };
 
 /* Bytes of the staging buffer in use, in their order. */
 struct ocl_piece {
@@ -69,7 +69,7 @@ struct ocl_queue {
     uint64_t staging_nbytes, head; /* the ring: where the next piece begins ... */
     uint64_t used;                 /* ... and how much is taken */
     uint32_t first_piece, npiece;
-    struct ocl_piece pieces[OCL_MOST_PIECES];
+    struct ocl_piece pieces[OCL_MAX_PIECES];
 };
 
 bt_status ocl_open_queue(bt_ctx *, void *self, void **queue) BT_MUST_USE;

@@ -4,7 +4,7 @@
 
 #include "queue.h"
 
-enum { LEAST_STAGE = 256 << 10, MOST_STAGE = 16 << 20 };
+enum { LEAST_STAGE = 256 << 10, MAX_STAGE = 16 << 20 };
 
 /* ---- the ring ---- */
 
@@ -27,7 +27,7 @@ static bt_status staging_create(bt_ctx *ctx, struct ocl_queue *q, uint64_t nbyte
     struct ocl_instance *o = q->instance;
     cl_int error = CL_SUCCESS;
     uint64_t size = LEAST_STAGE;
-    while (size < MOST_STAGE && size / 2 < nbytes)
+    while (size < MAX_STAGE && size / 2 < nbytes)
         size *= 2;
     if (size <= q->staging_nbytes)
         return NULL;
@@ -69,7 +69,7 @@ static void settle_first(struct ocl_queue *q, int is_dropped)
     if (!ocl_is_hung(o))
         (void)o->cl.ReleaseEvent(p->event);
     q->used -= p->room;
-    q->first_piece = (q->first_piece + 1) % OCL_MOST_PIECES;
+    q->first_piece = (q->first_piece + 1) % OCL_MAX_PIECES;
     q->npiece--;
 }
 
@@ -87,7 +87,7 @@ static int find_room(const struct ocl_queue *q, uint64_t nbytes, uint64_t *at,
     *at = nbytes <= left ? q->head : 0;
     *room =
         nbytes <= left ? nbytes : left + nbytes; // what is left at the end stays empty
-    return q->npiece < OCL_MOST_PIECES && *room <= q->staging_nbytes - q->used;
+    return q->npiece < OCL_MAX_PIECES && *room <= q->staging_nbytes - q->used;
 }
 
 /* Room for a piece of the command with this value: what is in the way is waited for. */
@@ -112,7 +112,7 @@ static bt_status make_room(bt_ctx *ctx, struct ocl_queue *q, uint64_t value,
         if (!q->npiece)
             q->head = q->used = 0;
     }
-    struct ocl_piece *p = &q->pieces[(q->first_piece + q->npiece) % OCL_MOST_PIECES];
+    struct ocl_piece *p = &q->pieces[(q->first_piece + q->npiece) % OCL_MAX_PIECES];
     *p = (struct ocl_piece){
         .queue = q, .value = value, .at = at, .nbytes = nbytes, .room = room
     };

@@ -14,7 +14,7 @@ enum {
     FEW_ROWS = 32,       /* ... where there are at most so many rows */
     PARTS = 32,
     LANES = 32,
-    MOST_ACCUMULATORS = 8
+    MAX_ACCUMULATORS = 8
 };
 
 /* What stands in a nest, in order, and the sums that are shared. */
@@ -72,7 +72,7 @@ static int is_shared(const struct row *r, bt_stmt *stmt)
 
 typedef struct accumulators {
     uint32_t n;
-    const bt_stmt *takes[MOST_ACCUMULATORS];
+    const bt_stmt *takes[MAX_ACCUMULATORS];
 } accumulators;
 
 /* Statements that take; 0: there are too many. */
@@ -81,7 +81,7 @@ static int find_takes(const bt_stmts *stmts, accumulators *out)
     for (uint32_t i = 0; i < stmts->len; i++) {
         const bt_stmt *stmt = stmts->at[i];
         if (stmt->kind == BT_STMT_TAKE) {
-            if (out->n == MOST_ACCUMULATORS)
+            if (out->n == MAX_ACCUMULATORS)
                 return 0;
             out->takes[out->n++] = stmt;
         }

@@ -12,13 +12,13 @@
 
 #include "nest.h"
 
-enum { BLOCK = 64, MOST_LOOPS = 4 };
+enum { BLOCK = 64, MAX_LOOPS = 4 };
 
 struct scan {
     struct ocl_maker *maker;
     bt_loops *loops;
     const bt_stmt *take;
-    const bt_stmt *around[MOST_LOOPS]; /* loops of rows */
+    const bt_stmt *around[MAX_LOOPS]; /* loops of rows */
     uint32_t naround;
     const bt_stmt *along;
     bt_linear from; /* where the element before is */
@@ -29,10 +29,10 @@ struct scan {
 /* 1: it is one. */
 static int look(struct scan *s, bt_stmt *nest)
 {
-    const bt_stmt *loops[MOST_LOOPS + 1];
+    const bt_stmt *loops[MAX_LOOPS + 1];
     uint32_t n = 0;
     bt_linear to;
-    while (nest->kind == BT_STMT_FOR && nest->body.len == 1 && n <= MOST_LOOPS) {
+    while (nest->kind == BT_STMT_FOR && nest->body.len == 1 && n <= MAX_LOOPS) {
         loops[n++] = nest;
         nest = nest->body.at[0];
     }
@@ -53,7 +53,7 @@ static int look(struct scan *s, bt_stmt *nest)
         if (!s->along && bt_linear_coef(&to, loops[i]->index) == s->step) {
             s->along = loops[i];
             s->n = extent + 1;
-        } else if (s->naround < MOST_LOOPS) {
+        } else if (s->naround < MAX_LOOPS) {
             s->around[s->naround++] = loops[i];
             s->nrow *= extent;
         }

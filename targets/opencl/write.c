@@ -5,9 +5,9 @@
 #include <string.h>
 
 enum {
-    MOST_NODES = 32,   /* of an expression; what is longer is cut */
-    MOST_NUMBERS = 96, /* that are parameters; what is more stands in the text */
-    SHORT_LOOP = 8     /* iterations of a loop that is to be unrolled */
+    MAX_NODES = 32,   /* of an expression; what is longer is cut */
+    MAX_NUMBERS = 96, /* that are parameters; what is more stands in the text */
+    SHORT_LOOP = 8    /* iterations of a loop that is to be unrolled */
 };
 
 /* ---- lines ---- */
@@ -64,7 +64,7 @@ const char *ocl_int_parameter(struct ocl_writer *w, int64_t value)
 /* A number of index arithmetic. */
 static const char *number(struct ocl_writer *w, int64_t value)
 {
-    return (value >= -1 && value <= 1) || w->numbers.len >= MOST_NUMBERS
+    return (value >= -1 && value <= 1) || w->numbers.len >= MAX_NUMBERS
                ? ocl_integer(&w->x, value, BT_INT64)
                : ocl_int_parameter(w, value);
 }
@@ -99,12 +99,11 @@ static uint16_t weight_of(struct ocl_writer *w, const bt_node *node)
     uint32_t weight = 1;
     if (w->weights[node->id])
         return w->weights[node->id];
-    for (uint32_t i = 0; i < node->narg && weight <= MOST_NODES; i++) {
+    for (uint32_t i = 0; i < node->narg && weight <= MAX_NODES; i++) {
         if (node->kind != BT_NODE_INDEX)
             weight += weight_of(w, node->args[i]);
     }
-    return w->weights[node->id] =
-               (uint16_t)(weight > MOST_NODES ? MOST_NODES + 1 : weight);
+    return w->weights[node->id] = (uint16_t)(weight > MAX_NODES ? MAX_NODES + 1 : weight);
 }
 
 static const char *type_of(const struct ocl_operand *value)
@@ -115,7 +114,7 @@ static const char *type_of(const struct ocl_operand *value)
 /* Keeps a long expression in a variable of its own. */
 static struct ocl_operand cut(struct ocl_writer *w, struct ocl_operand value)
 {
-    if (++w->size <= MOST_NODES)
+    if (++w->size <= MAX_NODES)
         return value;
     w->size = 1;
     ocl_line(w, "const %s e%" PRIu32 " = %s;", type_of(&value), w->ntemp, value.text);
@@ -180,7 +179,7 @@ static struct ocl_operand choice(struct ocl_writer *w, const bt_node *node)
 {
     struct ocl_operand out = { .dtype = node->dtype };
     const char *condition = ocl_value(w, node->args[0]).text;
-    if (weight_of(w, node) <= MOST_NODES) {
+    if (weight_of(w, node) <= MAX_NODES) {
         const struct ocl_operand a = ocl_value(w, node->args[1]);
         const struct ocl_operand b = ocl_value(w, node->args[2]);
         out.is_int = a.is_int && b.is_int;

@@ -16,7 +16,7 @@
 #include <baton/baton.h>
 #include <baton/compiled.h>
 
-enum { MOST_ROUNDS = 401, WARMUP = 3 };
+enum { MAX_ROUNDS = 401, WARMUP = 3 };
 
 /* ---- memory ---- */
 
@@ -160,10 +160,10 @@ struct paired {
 static struct paired run_pair(struct side *a, struct side *b, double budget,
                               clockid_t clock)
 {
-    static double as[MOST_ROUNDS], bs[MOST_ROUNDS], ratios[MOST_ROUNDS];
+    static double as[MAX_ROUNDS], bs[MAX_ROUNDS], ratios[MAX_ROUNDS];
     const double end = now_ns() + budget;
     int n = 0;
-    while (n < 9 || (n < MOST_ROUNDS && now_ns() < end)) {
+    while (n < 9 || (n < MAX_ROUNDS && now_ns() < end)) {
         if (n & 1)
             as[n] = time_run(a, clock), bs[n] = time_run(b, clock);
         else

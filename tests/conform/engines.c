@@ -27,7 +27,7 @@
 
 #include "case_vary.h"
 
-enum { MOST_CALLS = 250, SKIPPED = 77 };
+enum { MAX_CALLS = 250, SKIPPED = 77 };
 
 /* A call with its arguments and what the plan gave. */
 struct entry {
@@ -45,7 +45,7 @@ struct trial {
     const bt_op *around;          /* "negative" */
     uint32_t every, first, nmade; /* of the calls made from cases */
     uint32_t n, ncompiled, nprogram, ndynamic, nrefused, nwrong;
-    struct entry entries[MOST_CALLS];
+    struct entry entries[MAX_CALLS];
 };
 
 static void free_entry(struct entry *e)
@@ -250,7 +250,7 @@ static bt_status add(struct trial *t, struct entry *e)
     e->want = bt_object_ref(bt_object_as_tuple(tuple)->fields[0]);
     bt_object_unref(tuple);
     t->entries[t->n++] = *e;
-    return t->n == MOST_CALLS ? run_entries(t) : NULL;
+    return t->n == MAX_CALLS ? run_entries(t) : NULL;
 }
 
 static bt_status add_both(struct trial *t, const struct call_case *c,

@@ -45,7 +45,7 @@ static const bt_type *dim_of(void *self, bt_store *store, int64_t size)
         return bt_dim(store, size);
     while (i < t->ndim && t->sizes[i] != size)
         i++;
-    if (i == MOST_DIMS)
+    if (i == MAX_DIMS)
         return bt_dim(store, size);
     if (i == t->ndim) {
         snprintf(name, sizeof(name), "n%lld", (long long)size);
@@ -168,10 +168,10 @@ static bt_status make_data(struct trial *t, const struct call_case *c,
 static int too_large(const bt_loops *loops)
 {
     for (uint32_t i = 0; i < loops->roles.len; i++) {
-        if (bt_loops_nelem(loops, i) > MOST_NELEM)
+        if (bt_loops_nelem(loops, i) > MAX_NELEM)
             return 1;
     }
-    return count_turns(&loops->body) > MOST_TURNS;
+    return count_turns(&loops->body) > MAX_TURNS;
 }
 
 static void fault(struct trial *t, const struct call_case *c, const char *what)
@@ -472,7 +472,7 @@ static bt_status try_drawn(struct trial *t, const struct call_case *c, bt_arena 
 static int refuses_dims(struct trial *t, const struct kernels *k, const bt_loops *open)
 {
     void *any[CASE_MAX_LEAF + CALL_MAX_OUT];
-    int64_t dims[MOST_DIMS];
+    int64_t dims[MAX_DIMS];
     uint32_t nblind = 0;
     for (uint32_t i = 0; i < k->lowering.nkernel; i++)
         nblind += k->lowering.kernels[i]->ignores_dims;
@@ -480,8 +480,8 @@ static int refuses_dims(struct trial *t, const struct kernels *k, const bt_loops
         return nblind > 0;
     for (uint32_t i = 0; i < BT_COUNT(any); i++)
         any[i] = t->memory;
-    for (uint32_t i = 0; i < MOST_DIMS; i++)
-        dims[i] = BT_MOST_DIM + 1;
+    for (uint32_t i = 0; i < MAX_DIMS; i++)
+        dims[i] = BT_MAX_DIM + 1;
     bt_status status = kernels_launch(t, k, open, any, dims);
     return status && status->code == BT_ERR_ARGUMENT;
 }
@@ -515,7 +515,7 @@ static bt_status run_open(struct trial *t, const struct call_case *c, const bt_o
     struct kernels kernels = { .loaded = NULL };
     status = t->target ? kernels_load(t, arena, func, &kernels) : NULL;
     if (!status && kernels.loaded && !kernels.why && !refuses_dims(t, &kernels, open))
-        case_fault(&t->w, c, "a dim above BT_MOST_DIM is taken");
+        case_fault(&t->w, c, "a dim above BT_MAX_DIM is taken");
     if (kernels.why) {
         t->nopen--;
         t->nrefused++;

@@ -8,7 +8,7 @@
 #include "case_run.h"
 #include "object.h"
 
-enum { MOST_DIMS = 32, MOST_NELEM = 1 << 12, MOST_TURNS = 1 << 14 };
+enum { MAX_DIMS = 32, MAX_NELEM = 1 << 12, MAX_TURNS = 1 << 14 };
 
 enum { OPEN_SIZES, OPEN_ONES, OPEN_ALL }; /* above 1; 1; both */
 
@@ -22,8 +22,8 @@ struct trial {
     char why[200]; /* the last was refused */
     // the sizes of the case at hand, and what stands for each
     uint32_t ndim;
-    int64_t sizes[MOST_DIMS], values[MOST_DIMS];
-    const bt_type *vars[MOST_DIMS];
+    int64_t sizes[MAX_DIMS], values[MAX_DIMS];
+    const bt_type *vars[MAX_DIMS];
     int is_open;
     const bt_target_use *target; /* NULL: loops and the evaluator */
     char *memory;                /* for its workspace and temps */

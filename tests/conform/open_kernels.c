@@ -4,7 +4,7 @@
 #include "object.h"
 #include "open.h"
 
-enum { TEMP = 1 << 20, MOST_TEMPS = 128 }; /* more than arrays of MOST_NELEM need */
+enum { TEMP = 1 << 20, MAX_TEMPS = 128 }; /* more than arrays of MAX_NELEM need */
 
 void kernels_unload(const struct trial *t, struct kernels *k)
 {
@@ -68,7 +68,7 @@ static uint32_t output_of(const bt_loops *loops, uint32_t result)
 int kernels_memory(struct trial *t)
 {
     if (!t->memory)
-        t->memory = BT_NEWS(t->w.arena, char, TEMP *(MOST_TEMPS + 1) + 64);
+        t->memory = BT_NEWS(t->w.arena, char, TEMP *(MAX_TEMPS + 1) + 64);
     return t->memory != NULL;
 }
 
@@ -93,7 +93,7 @@ bt_status kernels_launch(struct trial *t, const struct kernels *k, const bt_loop
                          void *const *data, const int64_t *dims)
 {
     const uint32_t nin = count_buffers(loops, BT_BUFFER_INPUT);
-    if (!kernels_memory(t) || k->lowering.ntemp > MOST_TEMPS)
+    if (!kernels_memory(t) || k->lowering.ntemp > MAX_TEMPS)
         return bt_no_memory();
     char *workspace = t->memory + (64 - (uintptr_t)t->memory % 64) % 64;
     for (uint32_t i = 0; i < k->lowering.nkernel; i++) {
@@ -104,7 +104,7 @@ bt_status kernels_launch(struct trial *t, const struct kernels *k, const bt_loop
                                 .buffers = buffers,
                                 .workspace = workspace,
                                 .dims = dims,
-                                .ndim = MOST_DIMS };
+                                .ndim = MAX_DIMS };
         for (uint32_t b = 0; b < call.nbuffer; b++) {
             const bt_kernel_buffer *at =
                 b < kernel->nin ? &kernel->in[b] : &kernel->out[b - kernel->nin];

@@ -7,14 +7,14 @@
 
 #include "cases.h"
 
-enum { MOST_STAGE = 4, MOST_ARRAY = STAGES_MOST_INPUT + MOST_STAGE };
+enum { MAX_STAGE = 4, MAX_ARRAY = STAGES_MAX_INPUT + MAX_STAGE };
 
 struct maker {
     uint64_t random;
     uint32_t narray, ninput;
-    char names[MOST_ARRAY];     /* a, b, ... of inputs; p, q, ... of stages */
-    uint32_t ranks[MOST_ARRAY]; /* at least */
-    int of_sum[MOST_ARRAY];     /* the array whose last axis it has no more, or -1 */
+    char names[MAX_ARRAY];     /* a, b, ... of inputs; p, q, ... of stages */
+    uint32_t ranks[MAX_ARRAY]; /* at least */
+    int of_sum[MAX_ARRAY];     /* the array whose last axis it has no more, or -1 */
     bt_text text;
 };
 
@@ -107,10 +107,10 @@ static const char *make_case(struct maker *m, bt_arena *arena)
 bt_status stages_make(bt_arena *arena, uint64_t seed, struct stages *out)
 {
     struct maker m = { .random = seed };
-    const uint32_t nstage = 2 + draw(&m, MOST_STAGE - 1);
+    const uint32_t nstage = 2 + draw(&m, MAX_STAGE - 1);
     bt_text_init(&m.text, arena);
     *out = (struct stages){ .op = { .name = "random.stages", .revision = 1 } };
-    m.ninput = 2 + draw(&m, STAGES_MOST_INPUT - 1);
+    m.ninput = 2 + draw(&m, STAGES_MAX_INPUT - 1);
     for (uint32_t i = 0; i < m.ninput; i++) {
         static const char *const names[] = { "a", "b", "c", "d" };
         (void)add_array(&m, *names[i], draw(&m, 3), -1);

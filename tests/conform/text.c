@@ -24,7 +24,7 @@
 #include "case_vary.h"
 #include "compute/formula/call.h"
 
-enum { MOST_DIMS = 16 };
+enum { MAX_DIMS = 16 };
 
 struct compute_attrs {
     const bt_type *dims;
@@ -39,8 +39,8 @@ struct trial {
     uint32_t ntext, nopen, nrun;
     /* of a case: variables for its sizes */
     uint32_t ndim;
-    int64_t sizes[MOST_DIMS];
-    const bt_type *vars[MOST_DIMS];
+    int64_t sizes[MAX_DIMS];
+    const bt_type *vars[MAX_DIMS];
 };
 
 /* ---- calls ---- */
@@ -55,7 +55,7 @@ static const bt_type *dim_of(void *self, bt_store *store, int64_t size)
         return bt_dim(store, size);
     while (i < t->ndim && t->sizes[i] != size)
         i++;
-    if (i == MOST_DIMS)
+    if (i == MAX_DIMS)
         return bt_dim(store, size);
     if (i == t->ndim) {
         snprintf(name, sizeof(name), "n%lld", (long long)size);

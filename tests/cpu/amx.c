@@ -22,7 +22,7 @@ static uint32_t draw(uint32_t *seed, uint32_t n)
     return (uint32_t)(((uint64_t)*seed * n) >> 32);
 }
 
-enum { MOST_N = 80, MOST_K = 64, MOST_STEPS = 3, MOST_ROW = 400 };
+enum { MAX_N = 80, MAX_K = 64, MAX_STEPS = 3, MAX_ROW = 400 };
 
 struct room {
     struct guarded a, b, c;
@@ -80,8 +80,8 @@ static uint32_t sum_of_quads(const struct way *way, const uint32_t *a, const uin
 static void draw_call(const struct way *way, int64_t *n, uint32_t *seed)
 {
     const int64_t depth = way->kind == AMX_HALVES ? 32 : 16;
-    n[CPU_TILE_K] = depth * draw(seed, MOST_K / (uint32_t)depth + 1);
-    n[CPU_TILE_K1] = 1 + draw(seed, MOST_STEPS);
+    n[CPU_TILE_K] = depth * draw(seed, MAX_K / (uint32_t)depth + 1);
+    n[CPU_TILE_K1] = 1 + draw(seed, MAX_STEPS);
     n[CPU_TILE_K2] = 1 + draw(seed, 2);
     n[CPU_TILE_A_K] = 1;
     n[CPU_TILE_A_K1] = n[CPU_TILE_K] + draw(seed, 2);
@@ -152,10 +152,10 @@ static void check(const struct way *way, const struct room *room, int64_t *n,
     uint32_t *a = place(&room->a, nelem_of_a(n), is_of_quads, seed);
     uint32_t *b = place(&room->b, nelem_of_b(n), is_of_quads, seed);
     uint32_t *c = place(&room->c, nc, is_of_quads, seed);
-    uint32_t bias[MOST_N], *before = malloc((size_t)nc * sizeof(*before));
+    uint32_t bias[MAX_N], *before = malloc((size_t)nc * sizeof(*before));
     assert_non_null(before);
     memcpy(before, c, (size_t)nc * sizeof(*before));
-    for (int64_t i = 0; i < MOST_N; i++) {
+    for (int64_t i = 0; i < MAX_N; i++) {
         const float x = (float)draw(seed, 100) / 7 - 7;
         memcpy(&bias[i], &x, sizeof(x));
     }
@@ -183,13 +183,13 @@ static void check(const struct way *way, const struct room *room, int64_t *n,
 static void check_sizes(const struct way *way)
 {
     struct room room = {
-        guarded_create(4 * 32 * MOST_ROW + 1),
-        guarded_create(4 * (2 * MOST_K + 1) * (MOST_N + 8)),
-        guarded_create(4 * 32 * (MOST_N + 8)),
+        guarded_create(4 * 32 * MAX_ROW + 1),
+        guarded_create(4 * (2 * MAX_K + 1) * (MAX_N + 8)),
+        guarded_create(4 * 32 * (MAX_N + 8)),
     };
     uint32_t seed = 3;
     for (int64_t m = 1; m <= 32; m++) {
-        for (int64_t columns = 1; columns <= MOST_N; columns += 1 + draw(&seed, 5)) {
+        for (int64_t columns = 1; columns <= MAX_N; columns += 1 + draw(&seed, 5)) {
             int64_t n[CPU_TILE_EPILOGUE_NINT] = { m, columns };
             check(way, &room, n, &seed);
         }

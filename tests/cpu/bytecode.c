@@ -126,15 +126,15 @@ static const struct bytecode *build_open(bt_ctx *ctx, const struct cpu_callee **
 
 static void test_dims_are_those_of_the_launch(void **state)
 {
-    enum { MOST_N = 7, MOST_M = 5, GUARD = 1 };
+    enum { MAX_N = 7, MAX_M = 5, GUARD = 1 };
     (void)state;
     const struct cpu_callee *callees[16];
     bt_ctx *ctx = open_ctx();
     const struct bytecode *bytecode = build_open(ctx, callees);
-    for (int64_t n = 0; n <= MOST_N; n++) {
-        for (int64_t m = 1; m <= MOST_M; m++) {
+    for (int64_t n = 0; n <= MAX_N; n++) {
+        for (int64_t m = 1; m <= MAX_M; m++) {
             const int64_t dims[] = { n, m };
-            float in[MOST_N * MOST_M + GUARD], out[MOST_N * MOST_M + GUARD];
+            float in[MAX_N * MAX_M + GUARD], out[MAX_N * MAX_M + GUARD];
             void *buffers[] = { in, out };
             for (int64_t i = 0; i <= n * m; i++) {
                 in[i] = (float)i + 1;
@@ -192,8 +192,8 @@ static void refuse(const char *body, uint32_t code, const char *why)
     snprintf(text, sizeof(text),
              "loops bad {\n    in a0: float32[8]\n    out s0: float32[8]\n%s}\n", body);
     assert_error(
-        build_bytecode(ctx, parse_program(ctx, text), CPU_ISA_PORTABLE, &bytecode),
-        code, why);
+        build_bytecode(ctx, parse_program(ctx, text), CPU_ISA_PORTABLE, &bytecode), code,
+        why);
     bt_ctx_destroy(ctx);
 }
 

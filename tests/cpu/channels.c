@@ -26,7 +26,7 @@ static int64_t code_at(const uint8_t *at, int64_t i, int is_signed)
 
 /* ---- primitives ---- */
 
-enum { MOST_SIDE = 19, MOST_CHANNELS = 200, APART = 3, MARK = 77 };
+enum { MAX_SIDE = 19, MAX_CHANNELS = 200, APART = 3, MARK = 77 };
 
 struct image {
     struct guarded y, x, w, packed, bias, factor;
@@ -47,8 +47,8 @@ static uint8_t *fill(const struct guarded *g, int64_t nbytes, uint32_t *seed)
 
 static void draw_sizes(struct image *m, uint32_t *seed)
 {
-    const int64_t channels = 1 + draw(seed, draw(seed, 3) ? 70 : MOST_CHANNELS);
-    const int64_t height = draw(seed, MOST_SIDE), width = draw(seed, MOST_SIDE);
+    const int64_t channels = 1 + draw(seed, draw(seed, 3) ? 70 : MAX_CHANNELS);
+    const int64_t height = draw(seed, MAX_SIDE), width = draw(seed, MAX_SIDE);
     const int64_t top = 2 - (int64_t)draw(seed, 6), left = 2 - (int64_t)draw(seed, 6);
     const int64_t step_y = 1 + draw(seed, 3), step_x = 1 + draw(seed, 3);
     const int64_t columns = (width + 4) / step_x;
@@ -291,13 +291,13 @@ static void check_sums(struct image *m, enum cpu_isa isa, uint32_t *seed)
 static void test_windows_are_those_of_loops(void **state)
 {
     (void)state;
-    enum { NELEM = (MOST_SIDE + 5) * (MOST_SIDE + 5) * (MOST_CHANNELS + APART) };
+    enum { NELEM = (MAX_SIDE + 5) * (MAX_SIDE + 5) * (MAX_CHANNELS + APART) };
     struct image m = { .y = guarded_create(NELEM * sizeof(int32_t)),
                        .x = guarded_create(NELEM),
-                       .w = guarded_create(MOST_CHANNELS * 25),
+                       .w = guarded_create(MAX_CHANNELS * 25),
                        .packed = guarded_create(1 << 20),
-                       .bias = guarded_create(MOST_CHANNELS * 4),
-                       .factor = guarded_create(MOST_CHANNELS * 4) };
+                       .bias = guarded_create(MAX_CHANNELS * 4),
+                       .factor = guarded_create(MAX_CHANNELS * 4) };
     uint32_t seed = 3;
     for (enum cpu_isa isa = 0; isa <= cpu_isa_of_machine(); isa++) {
         for (int k = 0; k < 600; k++) {

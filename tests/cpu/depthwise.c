@@ -53,7 +53,7 @@ static double draw_number(bt_dtype dtype, uint32_t *seed)
 }
 
 /* Rows of the result some elements apart, planes of everything too. */
-enum { MOST_SIDE = 41, APART = 3, MOST_PLANES = 3 };
+enum { MAX_SIDE = 41, APART = 3, MAX_PLANES = 3 };
 
 struct room {
     struct guarded all[CPU_DEPTHWISE_NPOINTER];
@@ -170,13 +170,13 @@ static void check_row(const struct cpu_callee *row, struct room *room, uint32_t 
 {
     const int64_t taps = draw(seed, 2) ? 3 : 5, step = 1 + draw(seed, 2);
     const int is_wide = draw(seed, 30) == 0; // more than a panel
-    const int64_t height = draw(seed, is_wide ? 4 : MOST_SIDE);
-    const int64_t width = draw(seed, is_wide ? 900 : MOST_SIDE);
+    const int64_t height = draw(seed, is_wide ? 4 : MAX_SIDE);
+    const int64_t width = draw(seed, is_wide ? 900 : MAX_SIDE);
     const int64_t top = -(int64_t)draw(seed, 4), left = -(int64_t)draw(seed, 4);
     const int64_t rows = (height - top + draw(seed, 3)) / step;
     const int64_t columns = (width - left + draw(seed, 3)) / step;
     int64_t n[CPU_DEPTHWISE_NINT] = {
-        [CPU_DEPTHWISE_PLANES] = 1 + draw(seed, MOST_PLANES),
+        [CPU_DEPTHWISE_PLANES] = 1 + draw(seed, MAX_PLANES),
         [CPU_DEPTHWISE_ROWS] = rows,
         [CPU_DEPTHWISE_COLUMNS] = columns,
         [CPU_DEPTHWISE_TAPS] = taps,
@@ -199,7 +199,7 @@ static void check_row(const struct cpu_callee *row, struct room *room, uint32_t 
 static void test_sums_are_those_of_loops(void **state)
 {
     (void)state;
-    enum { NELEM = MOST_PLANES * 8 * 1024 };
+    enum { NELEM = MAX_PLANES * 8 * 1024 };
     struct room room;
     uint32_t seed = 11;
     for (int i = 0; i < CPU_DEPTHWISE_NPOINTER; i++)

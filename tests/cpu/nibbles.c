@@ -21,7 +21,7 @@ static uint32_t draw(uint32_t *seed, uint32_t below)
     return (uint32_t)((uint64_t)*seed * below >> 32);
 }
 
-enum { MOST_ROWS = 3, MOST_COLUMNS = 150, MOST_DEPTH = 136, APART = 5 };
+enum { MAX_ROWS = 3, MAX_COLUMNS = 150, MAX_DEPTH = 136, APART = 5 };
 
 struct room {
     struct guarded all[CPU_NIBBLES_NPOINTER];
@@ -74,10 +74,9 @@ static float expected(const struct room *room, const int64_t *n, int64_t row,
 
 static void check_row(const struct cpu_callee *row, struct room *room, uint32_t *seed)
 {
-    const int64_t columns = 1 + draw(seed, MOST_COLUMNS),
-                  rows = 1 + draw(seed, MOST_ROWS);
-    const int64_t depth = CPU_NIBBLES_WORD * (1 + draw(seed, MOST_DEPTH / 8));
-    const int64_t size = CPU_NIBBLES_WORD * (1 + draw(seed, MOST_DEPTH / 8));
+    const int64_t columns = 1 + draw(seed, MAX_COLUMNS), rows = 1 + draw(seed, MAX_ROWS);
+    const int64_t depth = CPU_NIBBLES_WORD * (1 + draw(seed, MAX_DEPTH / 8));
+    const int64_t size = CPU_NIBBLES_WORD * (1 + draw(seed, MAX_DEPTH / 8));
     const int64_t npanel = (columns + CPU_NIBBLES_WIDTH - 1) / CPU_NIBBLES_WIDTH;
     const int64_t nscale = npanel * CPU_NIBBLES_WIDTH * ((depth + size - 1) / size);
     const int64_t n[CPU_NIBBLES_NINT] = {
@@ -113,7 +112,7 @@ static void check_row(const struct cpu_callee *row, struct room *room, uint32_t 
 static void test_sums_have_the_same_bits_on_all_sets(void **state)
 {
     (void)state;
-    enum { NELEM = MOST_ROWS * (MOST_COLUMNS + APART + 16) * MOST_DEPTH };
+    enum { NELEM = MAX_ROWS * (MAX_COLUMNS + APART + 16) * MAX_DEPTH };
     struct room room;
     uint32_t seed = 3;
     for (int i = 0; i < CPU_NIBBLES_NPOINTER; i++)

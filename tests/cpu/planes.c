@@ -20,7 +20,7 @@ static uint32_t draw(uint32_t *seed, uint32_t below)
 }
 
 /* Rows and planes of all operands lie some elements apart. */
-enum { MOST_SIDE = 41, MOST_WIDTH = 150, APART = 3, MOST_PLANES = 3 };
+enum { MAX_SIDE = 41, MAX_WIDTH = 150, APART = 3, MAX_PLANES = 3 };
 
 struct room {
     struct guarded all[CPU_PLANES_NPOINTER];
@@ -113,15 +113,15 @@ static void check_call(const struct cpu_callee *row, struct room *room, const in
 
 static void check_row(const struct cpu_callee *row, struct room *room, uint32_t *seed)
 {
-    const int64_t step = 1 + draw(seed, 2), height = draw(seed, MOST_SIDE);
-    const int64_t width = draw(seed, draw(seed, 8) ? MOST_SIDE : MOST_WIDTH);
+    const int64_t step = 1 + draw(seed, 2), height = draw(seed, MAX_SIDE);
+    const int64_t width = draw(seed, draw(seed, 8) ? MAX_SIDE : MAX_WIDTH);
     const int64_t top = 2 - (int64_t)draw(seed, 5), left = 2 - (int64_t)draw(seed, 5);
     const int64_t rows = (height + 3) / step, columns = (width + 3) / step;
     const int64_t x_row = width + draw(seed, 2) * APART;
     const int64_t y_row = columns + draw(seed, 2) * APART;
     check_call(row, room,
                (int64_t[CPU_PLANES_NINT]){
-                   [CPU_PLANES_PLANES] = 1 + draw(seed, MOST_PLANES),
+                   [CPU_PLANES_PLANES] = 1 + draw(seed, MAX_PLANES),
                    [CPU_PLANES_ROWS] = rows,
                    [CPU_PLANES_COLUMNS] = columns,
                    [CPU_PLANES_SIDE] = 2 + draw(seed, 2),
@@ -142,7 +142,7 @@ static void check_row(const struct cpu_callee *row, struct room *room, uint32_t 
 static void test_windows_take_what_loops_take(void **state)
 {
     (void)state;
-    enum { NELEM = MOST_PLANES * (MOST_SIDE + 9) * (MOST_WIDTH + 9) };
+    enum { NELEM = MAX_PLANES * (MAX_SIDE + 9) * (MAX_WIDTH + 9) };
     static const char *const names[] = { "planes_sum.float32", "planes_max.float32" };
     struct room room;
     uint32_t seed = 5;
@@ -245,8 +245,8 @@ static void draw_first(const struct cpu_callee *row, struct first_room *room,
                        uint32_t *seed)
 {
     const int is_square = draw(seed, 4) != 0;
-    const int64_t height = 1 + draw(seed, MOST_SIDE),
-                  width = 1 + draw(seed, draw(seed, 8) ? MOST_SIDE : MOST_WIDTH);
+    const int64_t height = 1 + draw(seed, MAX_SIDE),
+                  width = 1 + draw(seed, draw(seed, 8) ? MAX_SIDE : MAX_WIDTH);
     const int64_t side = 2 + draw(seed, 2), step = is_square ? 2 : 1 + draw(seed, 3);
     const int64_t rows = 1 + draw(seed, (uint32_t)(height / step + 1)),
                   columns = 1 + draw(seed, (uint32_t)(width / step + 1));
@@ -255,7 +255,7 @@ static void draw_first(const struct cpu_callee *row, struct first_room *room,
                   y_row = columns + draw(seed, 2) * APART;
     check_first(row, room,
                 (int64_t[CPU_FIRST_NINT]){
-                    [CPU_FIRST_PLANES] = 1 + draw(seed, MOST_PLANES),
+                    [CPU_FIRST_PLANES] = 1 + draw(seed, MAX_PLANES),
                     [CPU_FIRST_ROWS] = rows,
                     [CPU_FIRST_COLUMNS] = columns,
                     [CPU_FIRST_SIDE_Y] = side,
@@ -279,7 +279,7 @@ static void draw_first(const struct cpu_callee *row, struct first_room *room,
 static void test_adjoints_go_to_first_places(void **state)
 {
     (void)state;
-    enum { NELEM = MOST_PLANES * (MOST_SIDE + 9) * (MOST_WIDTH + 9) };
+    enum { NELEM = MAX_PLANES * (MAX_SIDE + 9) * (MAX_WIDTH + 9) };
     static float expected[NELEM];
     struct first_room room = { .expected = expected };
     uint32_t seed = 7;

@@ -59,10 +59,10 @@ static double cpu_seconds(void)
 
 /* ---- chunks ---- */
 
-enum { MOST_CHUNKS = 100 };
+enum { MAX_CHUNKS = 100 };
 
 struct marks {
-    int count[MOST_CHUNKS], lane[MOST_CHUNKS];
+    int count[MAX_CHUNKS], lane[MAX_CHUNKS];
 };
 
 static int32_t mark(void *arg, int64_t first, int64_t end, uint32_t lane)
@@ -82,11 +82,11 @@ static void test_every_chunk_is_done_once_by_lanes_in_order(void **state)
         struct cpu_pool *pool = cpu_pool_create(&allocator.base, nthread);
         assert_non_null(pool);
         assert_int_equal(cpu_pool_nthread(pool), nthread);
-        for (int64_t n = 0; n <= MOST_CHUNKS; n += n < 20 ? 1 : 16) {
+        for (int64_t n = 0; n <= MAX_CHUNKS; n += n < 20 ? 1 : 16) {
             struct marks marks = { 0 };
             int most[8] = { 0 };
             assert_int_equal(cpu_pool_run(pool, n, 0, mark, &marks), 0);
-            for (int64_t i = 0; i < MOST_CHUNKS; i++) {
+            for (int64_t i = 0; i < MAX_CHUNKS; i++) {
                 assert_int_equal(marks.count[i], i < n);
                 most[marks.lane[i]] += i < n;
                 assert_true(i == 0 || i >= n || marks.lane[i] >= marks.lane[i - 1]);
@@ -191,9 +191,9 @@ static void *call_often(void *arg)
         struct marks marks = { 0 };
         int nright = 0;
         cpu_pool_run(caller->pool, 9, 0, mark, &marks);
-        for (int j = 0; j < MOST_CHUNKS; j++)
+        for (int j = 0; j < MAX_CHUNKS; j++)
             nright += marks.count[j] == (j < 9);
-        caller->ngood += nright == MOST_CHUNKS;
+        caller->ngood += nright == MAX_CHUNKS;
     }
     return NULL;
 }

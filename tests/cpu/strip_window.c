@@ -5,7 +5,7 @@
 #include "guard.h"
 #include "primitives/callee.h"
 
-enum { MOST_COUNT = 70, MOST_STEP = 3, MOST_SIDE = 3 };
+enum { MAX_COUNT = 70, MAX_STEP = 3, MAX_SIDE = 3 };
 
 static uint32_t draw(uint32_t *seed, uint32_t below)
 {
@@ -60,7 +60,7 @@ static void check(const struct cpu_callee *row, const struct room *room, const i
     const int64_t nelem =
         is_some ? (n[0] - 1) * n[1] + (n[2] - 1) * n[3] + (n[4] - 1) * n[5] + 1 : 0;
     unsigned char *from = room->from.end - nelem * nb, *out = room->out.end - n[0] * nb;
-    double expected[MOST_COUNT];
+    double expected[MAX_COUNT];
     for (int64_t i = 0; i < nelem; i++)
         put(from, i, is_float, some_number(seed));
     memset(room->out.base, 0xee, (size_t)(out - room->out.base));
@@ -91,19 +91,19 @@ static void test_windows_take_what_loops_take(void **state)
     static const char *const names[] = { "window_sum.float32", "window_max.float32",
                                          "window_min.float32", "window_sum.float64",
                                          "window_max.float64", "window_min.float64" };
-    enum { MOST = MOST_COUNT * MOST_STEP + 4 * MOST_SIDE * MOST_COUNT };
-    struct room room = { guarded_create(MOST * 8), guarded_create(MOST_COUNT * 8) };
+    enum { MOST = MAX_COUNT * MAX_STEP + 4 * MAX_SIDE * MAX_COUNT };
+    struct room room = { guarded_create(MOST * 8), guarded_create(MAX_COUNT * 8) };
     uint32_t seed = 3;
     for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++) {
         for (uint32_t k = 0; k < BT_COUNT(names); k++) {
             const struct cpu_callee *row = cpu_callee_find((enum cpu_isa)isa, names[k]);
             assert_non_null(row);
-            for (int64_t count = 0; count < MOST_COUNT; count++) {
-                for (int64_t step = 1; step <= MOST_STEP; step++)
+            for (int64_t count = 0; count < MAX_COUNT; count++) {
+                for (int64_t step = 1; step <= MAX_STEP; step++)
                     check(row, &room,
-                          (int64_t[]){ count, step, draw(&seed, 1 + MOST_SIDE),
-                                       draw(&seed, 3), draw(&seed, 1 + MOST_SIDE),
-                                       draw(&seed, MOST_COUNT) },
+                          (int64_t[]){ count, step, draw(&seed, 1 + MAX_SIDE),
+                                       draw(&seed, 3), draw(&seed, 1 + MAX_SIDE),
+                                       draw(&seed, MAX_COUNT) },
                           &seed);
             }
         }
@@ -129,7 +129,7 @@ static void check_choice(const struct cpu_callee *row, const struct room *room,
     const int64_t nbeside = is_first ? n[0] : nelem;
     float *from = (float *)(void *)(room->from.end - nelem * 4);
     unsigned char *out = room->out.end - n[0] * 4, *b = beside->end - nbeside * 4;
-    unsigned char expected[MOST_COUNT * 4];
+    unsigned char expected[MAX_COUNT * 4];
     for (int64_t i = 0; i < nelem; i++)
         from[i] = draw(seed, 12) ? (float)draw(seed, 5) : (float)some_number(seed);
     for (int64_t i = 0; i < nbeside; i++) {
@@ -169,20 +169,20 @@ static void test_windows_choose_what_loops_choose(void **state)
     (void)state;
     static const char *const names[] = { "window_first.float32",
                                          "window_sum_where.float32" };
-    enum { MOST = MOST_COUNT * MOST_STEP + 4 * MOST_SIDE * MOST_COUNT };
-    struct room room = { guarded_create(MOST * 4), guarded_create(MOST_COUNT * 4) };
+    enum { MOST = MAX_COUNT * MAX_STEP + 4 * MAX_SIDE * MAX_COUNT };
+    struct room room = { guarded_create(MOST * 4), guarded_create(MAX_COUNT * 4) };
     struct guarded beside = guarded_create(MOST * 4);
     uint32_t seed = 5;
     for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++) {
         for (uint32_t k = 0; k < BT_COUNT(names); k++) {
             const struct cpu_callee *row = cpu_callee_find((enum cpu_isa)isa, names[k]);
             assert_non_null(row);
-            for (int64_t i = 0; i < (int64_t)MOST_COUNT * MOST_STEP; i++)
+            for (int64_t i = 0; i < (int64_t)MAX_COUNT * MAX_STEP; i++)
                 check_choice(row, &room, &beside,
-                             (int64_t[]){ i / MOST_STEP, 1 + i % MOST_STEP,
-                                          draw(&seed, 1 + MOST_SIDE), draw(&seed, 3),
-                                          draw(&seed, 1 + MOST_SIDE),
-                                          draw(&seed, MOST_COUNT), draw(&seed, 5),
+                             (int64_t[]){ i / MAX_STEP, 1 + i % MAX_STEP,
+                                          draw(&seed, 1 + MAX_SIDE), draw(&seed, 3),
+                                          draw(&seed, 1 + MAX_SIDE),
+                                          draw(&seed, MAX_COUNT), draw(&seed, 5),
                                           draw(&seed, 3) - INT64_C(1), draw(&seed, 4) },
                              &seed);
         }

@@ -116,7 +116,7 @@ struct room {
     struct guarded a, b, c;
     unsigned char *expected;
 };
-enum { MOST_K = 200, MOST_ROWS = 16, MOST_COLUMNS = 100 };
+enum { MAX_K = 200, MAX_ROWS = 16, MAX_COLUMNS = 100 };
 
 /* Where an operand begins so that it ends with its memory. */
 static unsigned char *place(const struct guarded *g, int64_t nelem, size_t nbytes)
@@ -183,10 +183,10 @@ static void check(const struct cpu_tile *t, struct room *room, const int64_t *n,
 static struct room room_create(void)
 {
     return (struct room){
-        guarded_create(sizeof(double) * 2 * MOST_ROWS * (MOST_K + 3)),
-        guarded_create(sizeof(double) * 2 * MOST_K * MOST_COLUMNS),
-        guarded_create(sizeof(double) * 2 * MOST_ROWS * MOST_COLUMNS),
-        malloc(sizeof(double) * 2 * MOST_ROWS * MOST_COLUMNS),
+        guarded_create(sizeof(double) * 2 * MAX_ROWS * (MAX_K + 3)),
+        guarded_create(sizeof(double) * 2 * MAX_K * MAX_COLUMNS),
+        guarded_create(sizeof(double) * 2 * MAX_ROWS * MAX_COLUMNS),
+        malloc(sizeof(double) * 2 * MAX_ROWS * MAX_COLUMNS),
     };
 }
 
@@ -224,8 +224,8 @@ static void each_tile(void (*body)(const struct cpu_tile *, struct room *))
     assert_non_null(room.expected);
     for (uint32_t isa = 0; isa < BT_COUNT(tables) && isa <= cpu_isa_of_machine(); isa++) {
         for (const struct cpu_tile *t = tables[isa]; t->block; t++) {
-            assert_in_range(t->mr, 1, MOST_ROWS);
-            assert_in_range(t->nr, 1, MOST_COLUMNS - 5);
+            assert_in_range(t->mr, 1, MAX_ROWS);
+            assert_in_range(t->nr, 1, MAX_COLUMNS - 5);
             body(t, &room);
         }
     }
@@ -253,7 +253,7 @@ static void test_every_size_is_the_sum_in_order(void **state)
 static void check_depths(const struct cpu_tile *t, struct room *room)
 {
     // Around the pieces in which rows of B are copied.
-    static const int64_t depths[] = { 0, 1, 2, 63, 64, 65, 127, 128, 129, MOST_K };
+    static const int64_t depths[] = { 0, 1, 2, 63, 64, 65, 127, 128, 129, MAX_K };
     uint32_t seed = 8;
     for (size_t i = 0; i < sizeof(depths) / sizeof(*depths); i++) {
         for (int times = 0; times < 12; times++) {

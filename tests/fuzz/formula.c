@@ -13,7 +13,7 @@
 
 #include "fuzz.h"
 
-enum { NINPUT = 5, NLEAF = 6, MOST_WORK = 1 << 20 };
+enum { NINPUT = 5, NLEAF = 6, MAX_WORK = 1 << 20 };
 
 struct attrs {
     int64_t axis;
@@ -101,7 +101,7 @@ static bt_status evaluate(bt_ctx *ctx, bt_compute *compute, bt_tensor **in)
     BT_TRY(bt_compute_print(ctx, compute, NLEAF, given, &text));
     BT_TRY(bt_compute_cost(ctx, compute, NLEAF, given, &work));
     FUZZ_CHECK(work >= 0);
-    if (work > MOST_WORK)
+    if (work > MAX_WORK)
         return NULL;
     BT_TRY(bt_compute_run(ctx, compute, NLEAF, given, &out));
     bt_status status = bt_compute_run(ctx, compute, NLEAF, given, &again);

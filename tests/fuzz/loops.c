@@ -7,19 +7,18 @@
 #include "compute/graph/graph.h"
 #include "loops_oracle.h"
 
-enum { MOST_TURNS = 4096, MOST_BYTES = 1 << 16 };
+enum { MAX_TURNS = 4096, MAX_BYTES = 1 << 16 };
 
 /* Turns of all loops together, up to a bound. */
 static int64_t count_turns(const bt_stmts *stmts)
 {
     int64_t n = 1;
-    for (uint32_t i = 0; i < stmts->len && n < MOST_TURNS; i++) {
+    for (uint32_t i = 0; i < stmts->len && n < MAX_TURNS; i++) {
         const bt_stmt *stmt = stmts->at[i];
-        int64_t inner = n >= MOST_TURNS
-                            ? 0
-                            : count_turns(&stmt->body) + count_turns(&stmt->otherwise);
+        int64_t inner =
+            n >= MAX_TURNS ? 0 : count_turns(&stmt->body) + count_turns(&stmt->otherwise);
         int64_t extent = stmt->kind == BT_STMT_FOR ? bt_node_number(stmt->extent) : 1;
-        n += extent > MOST_TURNS / inner ? MOST_TURNS : extent * inner;
+        n += extent > MAX_TURNS / inner ? MAX_TURNS : extent * inner;
     }
     return n;
 }
@@ -47,10 +46,10 @@ static void run(bt_ctx *ctx, const bt_loops *loops, uint64_t seed)
         if (loops->roles.at[i] == BT_BUFFER_INPUT ||
             loops->roles.at[i] == BT_BUFFER_OUTPUT)
             data[n++] = calloc(nbytes + 1, 1);
-        if (total > MOST_BYTES)
+        if (total > MAX_BYTES)
             break;
     }
-    if (total <= MOST_BYTES) {
+    if (total <= MAX_BYTES) {
         struct run_options options = { .seed = seed, .call = call };
         fuzz_check_status(ctx, loops_run(ctx, loops, data, &options));
     }
@@ -89,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes)
         FUZZ_CHECK(!loops_parse(ctx, arena, "fuzz", second, strlen(second), &loops));
         FUZZ_CHECK(strcmp(second, print(ctx, arena, loops)) == 0);
         // turns of loops that have dims are as many as the dims say
-        if (!loops->graph->ndim && count_turns(&loops->body) < MOST_TURNS) {
+        if (!loops->graph->ndim && count_turns(&loops->body) < MAX_TURNS) {
             run(ctx, loops, 0);
             run(ctx, loops, 1);
         }

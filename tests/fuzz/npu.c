@@ -8,7 +8,7 @@
 #include "tiny.h"
 #include "verify.h"
 
-enum { CONSTANT = 512, WRITTEN = 1024, MOST_STEPS = 20000 };
+enum { CONSTANT = 512, WRITTEN = 1024, MAX_STEPS = 20000 };
 
 static void use_config(bt_ctx *ctx, const uint8_t *bytes, size_t nbytes)
 {
@@ -48,8 +48,8 @@ static uint64_t count_steps(const struct npu_stream *stream)
     for (uint32_t i = 0; i < stream->n; i++) {
         const struct npu_instruction *in = &stream->at[i];
         const uint64_t here = (uint64_t)in->outer * in->inner * in->nuop;
-        n = here > MOST_STEPS ? MOST_STEPS : n + here;
-        if (n >= MOST_STEPS)
+        n = here > MAX_STEPS ? MAX_STEPS : n + here;
+        if (n >= MAX_STEPS)
             break;
     }
     return n;
@@ -82,7 +82,7 @@ static void use_stream(bt_ctx *ctx, const struct npu_config *config,
     at[2] = (struct npu_buffer){ written[0], WRITTEN, 0 };
     bt_status status = npu_verify(ctx, config, &buffers, stream);
     fuzz_check_status(ctx, status);
-    if (status || count_steps(stream) >= MOST_STEPS)
+    if (status || count_steps(stream) >= MAX_STEPS)
         return;
     bt_status race = npu_check(ctx, config, &buffers, stream);
     fuzz_check_status(ctx, race);

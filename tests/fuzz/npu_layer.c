@@ -8,7 +8,7 @@
 #include "tiny.h"
 #include "verify.h"
 
-enum { MOST_BYTES = 1 << 16, MOST_STEPS = 1 << 18 };
+enum { MAX_BYTES = 1 << 16, MAX_STEPS = 1 << 18 };
 
 struct reader {
     const uint8_t *at, *end;
@@ -53,7 +53,7 @@ static struct npu_layer read_layer(struct reader *r)
     l.weight_bits = (uint32_t)number(r);
     l.is_wide = (uint32_t)number(r);
     l.npost_op = (uint32_t)number(r);
-    for (uint32_t i = 0; i < NPU_MOST_POST_OPS; i++) {
+    for (uint32_t i = 0; i < NPU_MAX_POST_OPS; i++) {
         struct npu_post_op *s = &l.post_ops[i];
         s->has_operand = (uint32_t)number(r);
         s->requantizes_operand = (uint32_t)number(r);
@@ -82,7 +82,7 @@ static void run(bt_ctx *ctx, bt_arena *arena, const struct npu_config *config,
     FUZZ_CHECK(at[NPU_BUFFER_UOPS].at);
     memcpy(at[NPU_BUFFER_UOPS].at, plan->uops, plan->nbytes[NPU_BUFFER_UOPS]);
     FUZZ_CHECK(!npu_verify(ctx, config, &buffers, &plan->stream));
-    if (nbytes > MOST_BYTES || plan->cycles > MOST_STEPS)
+    if (nbytes > MAX_BYTES || plan->cycles > MAX_STEPS)
         return;
     for (uint32_t i = 0; i < NPU_NBUFFER; i++) {
         if (!at[i].at)

@@ -20,11 +20,11 @@
 #include "fuzz.h"
 #include "vm_programs.h"
 
-enum { MOST_TEXT = 1 << 16, MOST_EDITS = 16, MOST_ELEMENTS = 1 << 10 };
+enum { MAX_TEXT = 1 << 16, MAX_EDITS = 16, MAX_ELEMENTS = 1 << 10 };
 
 struct text {
     size_t n;
-    char at[MOST_TEXT];
+    char at[MAX_TEXT];
 };
 struct span {
     size_t at, n;
@@ -93,7 +93,7 @@ static struct span line_of(const struct text *t, size_t at)
 static void put(struct text *t, struct span old, const char *with, size_t n)
 {
     const size_t rest = old.at + old.n;
-    if (t->n - old.n + n > MOST_TEXT)
+    if (t->n - old.n + n > MAX_TEXT)
         return;
     memmove(t->at + old.at + n, t->at + rest, t->n - rest);
     memcpy(t->at + old.at, with, n);
@@ -139,9 +139,9 @@ static int set_input(bt_ctx *ctx, bt_program *p, uint32_t i)
     bt_tensor *x;
     if (!port->dtype || port->rank < 0)
         return 0;
-    for (int32_t k = 0; k < port->rank && n <= MOST_ELEMENTS; k++)
-        n = port->sizes[k] > MOST_ELEMENTS ? SIZE_MAX : n * (size_t)port->sizes[k];
-    if (n > MOST_ELEMENTS ||
+    for (int32_t k = 0; k < port->rank && n <= MAX_ELEMENTS; k++)
+        n = port->sizes[k] > MAX_ELEMENTS ? SIZE_MAX : n * (size_t)port->sizes[k];
+    if (n > MAX_ELEMENTS ||
         bt_tensor_create(ctx, port->dtype, (uint32_t)port->rank, port->sizes, &x))
         return 0;
     for (size_t k = 0; k < n; k++)
@@ -244,7 +244,7 @@ static void make_artifact(bt_registry *r, uint32_t number, struct artifact *out)
     if (!status)
         status = print_program(ctx, path, &text);
     FUZZ_CHECK(!unlink(path) && !rmdir(folder) && !status);
-    FUZZ_CHECK(bt_text_get(&text) && text.len <= MOST_TEXT);
+    FUZZ_CHECK(bt_text_get(&text) && text.len <= MAX_TEXT);
     out->texts[0].n = text.len;
     memcpy(out->texts[0].at, bt_text_get(&text), text.len);
     copy_untyped(bt_text_get(&text), &out->texts[1]);
@@ -265,7 +265,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes)
     const struct artifact *artifact = &artifacts[(head >> 1) % BT_COUNT(artifacts)];
     text.n = artifact->texts[head & 1].n;
     memcpy(text.at, artifact->texts[head & 1].at, text.n);
-    for (size_t i = 1, n = 0; i + 4 <= nbytes && n < MOST_EDITS; i += 4, n++)
+    for (size_t i = 1, n = 0; i + 4 <= nbytes && n < MAX_EDITS; i += 4, n++)
         edit(&text, bytes + i);
     try_program(r, &artifact->bytes, &text);
     return 0;

@@ -9,7 +9,7 @@
 
 #include "fuzz.h"
 
-enum { MOST_ARGS = 8, MOST_BINDINGS = 1000 };
+enum { MAX_ARGS = 8, MAX_BINDINGS = 1000 };
 
 static inline const char *print(bt_ctx *ctx, const bt_module *module, bt_text *out)
 {
@@ -59,7 +59,7 @@ static inline void count_binding(void *self, const bt_value *value,
     (void)value;
     (void)result;
     (void)elapsed_ns;
-    if (++run->nbinding > MOST_BINDINGS)
+    if (++run->nbinding > MAX_BINDINGS)
         bt_ctx_cancel(run->ctx);
 }
 
@@ -70,7 +70,7 @@ static inline int make_args(bt_ctx *ctx, const bt_func *func, uint32_t seed,
 {
     int64_t dims[BT_MAX_RANK];
     uint32_t rank;
-    if (func->block->nparam > MOST_ARGS)
+    if (func->block->nparam > MAX_ARGS)
         return 0;
     for (uint32_t i = 0; i < func->block->nparam; i++) {
         const bt_type *type = func->block->params[i]->base.type;
@@ -96,7 +96,7 @@ static inline bt_object *run(bt_ctx *ctx, const bt_module *module, const bt_glob
 {
     const bt_executor *interp;
     void *session;
-    bt_object *args[MOST_ARGS] = { 0 }, *result = NULL;
+    bt_object *args[MAX_ARGS] = { 0 }, *result = NULL;
     struct fuzz_run run = { .ctx = ctx };
     bt_run_hook hook = { .self = &run, .binding = count_binding };
     FUZZ_CHECK(!bt_registry_row(ctx, "baton.executor/1", "interp", sizeof(*interp),
@@ -110,7 +110,7 @@ static inline bt_object *run(bt_ctx *ctx, const bt_module *module, const bt_glob
             result = NULL;
         interp->close(session);
     }
-    for (uint32_t i = 0; i < MOST_ARGS; i++)
+    for (uint32_t i = 0; i < MAX_ARGS; i++)
         bt_object_unref(args[i]);
     return result;
 }

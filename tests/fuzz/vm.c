@@ -7,11 +7,11 @@
 #include "machine.h"
 #include "vm_code.h"
 
-enum { MOST_WORDS = 4096 };
+enum { MAX_WORDS = 4096 };
 
 struct words {
     uint32_t n;
-    uint32_t at[MOST_WORDS];
+    uint32_t at[MAX_WORDS];
 };
 
 struct input {
@@ -29,7 +29,7 @@ static uint32_t next(struct input *in)
 
 static void put(struct words *w, uint32_t word)
 {
-    if (w->n < MOST_WORDS)
+    if (w->n < MAX_WORDS)
         w->at[w->n++] = word;
 }
 
@@ -107,9 +107,9 @@ static void read_words(struct words *w, struct input *in, uint32_t form,
         put(w, f->words[i]);
     while (in->n && form > 1)
         edit(w, in, p, f);
-    while (in->n && form && w->n < MOST_WORDS)
+    while (in->n && form && w->n < MAX_WORDS)
         put_instruction(w, in, p, f);
-    while (in->n >= sizeof(uint32_t) && !form && w->n < MOST_WORDS) {
+    while (in->n >= sizeof(uint32_t) && !form && w->n < MAX_WORDS) {
         memcpy(&w->at[w->n++], in->at, sizeof(uint32_t));
         in->at += sizeof(uint32_t);
         in->n -= sizeof(uint32_t);

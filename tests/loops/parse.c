@@ -26,7 +26,7 @@
 #include "compute/graph/graph.h"
 #include "loops_oracle.h"
 
-enum { MOST_ARGS = 32 };
+enum { MAX_ARGS = 32 };
 
 struct parser {
     bt_ctx *ctx;
@@ -587,7 +587,7 @@ static size_t kernel_width(const struct parser *p)
 static bt_status parse_kernel(struct parser *p, size_t width, bt_stmts *to)
 {
     bt_stmt *stmt;
-    bt_call_arg args[MOST_ARGS];
+    bt_call_arg args[MAX_ARGS];
     uint32_t n = 0;
     BT_TRY(add(p, to, BT_STMT_CALL, &stmt));
     stmt->callee = bt_arena_text(p->arena, p->token.at, width);
@@ -598,8 +598,8 @@ static bt_status parse_kernel(struct parser *p, size_t width, bt_stmts *to)
     while (!skip(p, ")")) {
         if (n)
             BT_TRY(need(p, ","));
-        if (n == MOST_ARGS)
-            return fail_at(p, p->token.place, "more than %d arguments", MOST_ARGS);
+        if (n == MAX_ARGS)
+            return fail_at(p, p->token.place, "more than %d arguments", MAX_ARGS);
         args[n] = (bt_call_arg){ .is_address = (uint32_t)skip(p, "&") };
         if (args[n].is_address)
             BT_TRY(parse_element(p, &args[n].buffer, &args[n].value));
@@ -674,7 +674,7 @@ static bt_status parse_buffer(struct parser *p, uint32_t role)
 static bt_status parse_dims(struct parser *p)
 {
     do {
-        bt_graph_dim dim = { .high = BT_MOST_DIM };
+        bt_graph_dim dim = { .high = BT_MAX_DIM };
         struct bt__ast_place at = p->token.place;
         uint32_t which;
         if (p->graph->ndim)
@@ -690,7 +690,7 @@ static bt_status parse_dims(struct parser *p)
             if (p->token.kind == BT__TOKEN_INT)
                 BT_TRY(need_int(p, "the greatest value", &dim.high));
         }
-        if (dim.low > dim.high || dim.low > BT_MOST_DIM)
+        if (dim.low > dim.high || dim.low > BT_MAX_DIM)
             return fail_at(p, at, "no number is in the range of %s", dim.name);
         if (!bt_graph_add_dim(p->graph, &dim, &which))
             return bt_no_memory();

@@ -4,7 +4,7 @@
 
 #include "kit.h"
 
-enum { NCODE = 5, NDRAW = 1500, GUARD = 64, MOST_NBYTES = 1 << 22 };
+enum { NCODE = 5, NDRAW = 1500, GUARD = 64, MAX_NBYTES = 1 << 22 };
 
 static struct npu_device *device;
 
@@ -173,11 +173,11 @@ static void repair(bt_text *text)
 static void run_guarded(const struct npu_code *code)
 {
     struct npu_kernel kernel = { .code = *code };
-    struct npu_buffer list_of[NPU_MOST_BUFFERS];
+    struct npu_buffer list_of[NPU_MAX_BUFFERS];
     uint64_t sum = 0;
     for (uint32_t i = 0; i < code->nbuffer; i++)
-        sum += code->nbytes[i] < MOST_NBYTES ? code->nbytes[i] : MOST_NBYTES;
-    if (sum >= MOST_NBYTES)
+        sum += code->nbytes[i] < MAX_NBYTES ? code->nbytes[i] : MAX_NBYTES;
+    if (sum >= MAX_NBYTES)
         return;
     if (code->kind == NPU_CODE_STREAM)
         assert_ok(ctx,

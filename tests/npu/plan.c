@@ -283,7 +283,7 @@ static void test_layers_of_any_numbers_end_in_a_status(void **state)
             l.weight_bits = 0;
             l.out = l.in;
         }
-        for (uint32_t i = 0; i < NPU_MOST_POST_OPS; i++)
+        for (uint32_t i = 0; i < NPU_MAX_POST_OPS; i++)
             l.post_ops[i] =
                 (struct npu_post_op){ .has_operand = draw(2),
                                       .requantizes_operand = draw(3) == 0,

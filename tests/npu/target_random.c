@@ -5,7 +5,7 @@
  */
 #include "target.h"
 
-enum { NPROGRAM = 40, MOST_LAYERS = 5, MOST_VALUES = 16 };
+enum { NPROGRAM = 40, MAX_LAYERS = 5, MAX_VALUES = 16 };
 
 /* A network as text. Values are int8 tensors, %v0, %v1, ... */
 struct net {
@@ -13,7 +13,7 @@ struct net {
     uint32_t has_factors; /* scales are other than powers of two */
     char params[2048], body[16384];
     uint32_t nparam, nvalue, ntemp;
-    uint32_t dims[MOST_VALUES][4]; /* dims[i][2] 0: a matrix */
+    uint32_t dims[MAX_VALUES][4]; /* dims[i][2] 0: a matrix */
 };
 
 static void say(char *text, size_t room, const char *format, ...) BT_PRINTF(3, 4);
@@ -248,7 +248,7 @@ static void classify(struct net *n, uint32_t from)
 static uint32_t write_net(struct net *n, char *text, size_t room)
 {
     const uint32_t x[4] = { pick(n, 1, 5), pick(n, 1, 33), pick(n, 1, 9), pick(n, 1, 9) };
-    const uint32_t nlayer = pick(n, 1, MOST_LAYERS), ends_in_matrix = chance(n, 40);
+    const uint32_t nlayer = pick(n, 1, MAX_LAYERS), ends_in_matrix = chance(n, 40);
     memcpy(n->dims[0], x, sizeof(x));
     n->nvalue = 1;
     for (uint32_t i = 0; i < nlayer; i++) {

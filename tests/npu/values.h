@@ -9,8 +9,8 @@
  * and y [n][o][row][column], numbers of scales by channel. */
 struct values {
     struct npu_layer layer;
-    int8_t *x, *weights, *operands[NPU_MOST_POST_OPS];
-    int32_t *numbers[NPU_MOST_POST_OPS][2]
+    int8_t *x, *weights, *operands[NPU_MAX_POST_OPS];
+    int32_t *numbers[NPU_MAX_POST_OPS][2]
                     [3]; /* of the post-op, of its operand: add, shift, factor */
     int32_t *y;
     struct npu_buffer buffers[NPU_NBUFFER];

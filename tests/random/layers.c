@@ -7,14 +7,14 @@
 
 #include <stdio.h>
 
-enum { MOST_AFTER = 3 };
+enum { MAX_AFTER = 3 };
 
 struct layer {
     int64_t nchannel;
     int is_conv; /* two axes of one follow the channels */
     int is_depthwise, is_transposed;
     uint32_t nbefore, nafter; /* what stands around the layer */
-    uint32_t before[MOST_AFTER], after[MOST_AFTER];
+    uint32_t before[MAX_AFTER], after[MAX_AFTER];
 };
 
 static const double integers[] = { -2, -1, 0, 1, 2, 3 };
@@ -165,9 +165,9 @@ bt_status make_layer(struct maker *m, const bt_type *type, const bt_value **out)
         BT_TRY(call_op(m, "expand_dims", "axis=2, num_newaxis=2", x, NULL, &x));
     l.is_depthwise = l.is_conv && below(m, 3) == 0;
     l.is_transposed = l.is_conv && below(m, 4) == 0;
-    for (; l.nafter < MOST_AFTER && below(m, 4); l.nafter++)
+    for (; l.nafter < MAX_AFTER && below(m, 4); l.nafter++)
         l.after[l.nafter] = below(m, 8);
-    for (; l.nbefore < MOST_AFTER && below(m, 2); l.nbefore++)
+    for (; l.nbefore < MAX_AFTER && below(m, 2); l.nbefore++)
         l.before[l.nbefore] = below(m, 8);
     for (uint32_t i = 0; i < l.nbefore; i++)
         BT_TRY(make_around_layer(m, &l, l.before[i], x, &x));

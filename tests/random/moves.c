@@ -19,7 +19,7 @@
 #include "compiled.h"
 #include "program.h"
 
-enum { MOST_RANK = 5, MOST_NELEM = 20000, MOST_STEPS = 8 };
+enum { MAX_RANK = 5, MAX_NELEM = 20000, MAX_STEPS = 8 };
 
 struct chain {
     uint64_t random;
@@ -27,7 +27,7 @@ struct chain {
     uint32_t name, nvalue;
     const char *dtype, *suffix;
     uint32_t rank;
-    int64_t dims[MOST_RANK];
+    int64_t dims[MAX_RANK];
 };
 
 static const struct {
@@ -74,8 +74,8 @@ static void end(struct chain *c)
 
 static int step_reshape(struct chain *c)
 {
-    int64_t left = nelem(c), dims[MOST_RANK];
-    uint32_t rank = 1 + (uint32_t)below(c, MOST_RANK - 1);
+    int64_t left = nelem(c), dims[MAX_RANK];
+    uint32_t rank = 1 + (uint32_t)below(c, MAX_RANK - 1);
     if (left == 0) // 0 copies an axis
         return 0;
     for (uint32_t i = 0; i < rank; i++) {
@@ -95,7 +95,7 @@ static int step_reshape(struct chain *c)
 
 static int step_transpose(struct chain *c)
 {
-    int64_t axes[MOST_RANK], dims[MOST_RANK];
+    int64_t axes[MAX_RANK], dims[MAX_RANK];
     for (uint32_t i = 0; i < c->rank; i++) {
         uint32_t at = (uint32_t)below(c, i + 1);
         axes[i] = axes[at];
@@ -115,7 +115,7 @@ static int step_take(struct chain *c)
     static const char *const modes[] = { "clip", "wrap", "fast" };
     uint32_t axis = (uint32_t)below(c, c->rank), mode = (uint32_t)below(c, 3);
     int64_t n = 1 + below(c, 6), extent = c->dims[axis];
-    if (extent == 0 || nelem(c) / extent * n > MOST_NELEM)
+    if (extent == 0 || nelem(c) / extent * n > MAX_NELEM)
         return 0;
     call(c, "take");
     bt_text_addf(c->text, ", const[(%" PRId64 "), int64]{", n);
@@ -130,7 +130,7 @@ static int step_take(struct chain *c)
 
 static int step_slice(struct chain *c)
 {
-    int64_t first[MOST_RANK], last[MOST_RANK], strides[MOST_RANK];
+    int64_t first[MAX_RANK], last[MAX_RANK], strides[MAX_RANK];
     for (uint32_t i = 0; i < c->rank; i++) {
         int64_t n = c->dims[i], stride = 1 + below(c, 3);
         int64_t from = n ? below(c, n) : 0, count = n > from ? 1 + below(c, n - from) : 0;
@@ -161,7 +161,7 @@ static int step_pad(struct chain *c)
 {
     static const char *const modes[] = { "constant", "constant", "edge", "reflect" };
     const char *mode = modes[below(c, 4)];
-    int64_t widths[2 * MOST_RANK];
+    int64_t widths[2 * MAX_RANK];
     int is_constant = mode[0] == 'c';
     for (uint32_t i = 0; i < 2 * c->rank; i++) {
         int64_t n = c->dims[i / 2], most = is_constant ? 4 : n < 4 ? n : 4;
@@ -200,7 +200,7 @@ static int step_repeat(struct chain *c)
 
 static int step_tile(struct chain *c)
 {
-    int64_t times[MOST_RANK];
+    int64_t times[MAX_RANK];
     for (uint32_t i = 0; i < c->rank; i++)
         c->dims[i] *= times[i] = 1 + below(c, 3) / 2;
     call(c, "tile");
@@ -227,7 +227,7 @@ static int step_resize(struct chain *c)
     if (c->rank != 4 || strcmp(c->dtype, "float32") != 0 || nelem(c) == 0)
         return 0;
     int64_t size[2] = { 1 + below(c, 9), 1 + below(c, 9) };
-    if (c->dims[0] * c->dims[1] * size[0] * size[1] > MOST_NELEM)
+    if (c->dims[0] * c->dims[1] * size[0] * size[1] > MAX_NELEM)
         return 0;
     call(c, "image.resize2d");
     list(c, "size", 2, size);
@@ -264,7 +264,7 @@ static uint32_t make_chain(uint64_t seed, uint32_t name, bt_text *params, bt_tex
 {
     struct chain c = { .random = seed * 7919 + 17, .text = body, .name = name };
     uint32_t dtype = (uint32_t)below(&c, BT_COUNT(dtypes));
-    uint32_t nstep = 2 + (uint32_t)below(&c, MOST_STEPS - 1);
+    uint32_t nstep = 2 + (uint32_t)below(&c, MAX_STEPS - 1);
     c.dtype = dtypes[dtype].dtype;
     c.suffix = dtypes[dtype].suffix;
     c.rank = 1 + (uint32_t)below(&c, 4);
@@ -275,7 +275,7 @@ static uint32_t make_chain(uint64_t seed, uint32_t name, bt_text *params, bt_tex
     }
     bt_text_addf(params, "), %s]", c.dtype);
     for (uint32_t n = 0; n < nstep;) {
-        if (nelem(&c) > MOST_NELEM / 8)
+        if (nelem(&c) > MAX_NELEM / 8)
             break;
         n += (uint32_t)steps[below(&c, BT_COUNT(steps))](&c);
     }

@@ -36,7 +36,7 @@ CONSTRUCTORS = {
 }
 INT32, BOOL = Tensor("int32", ()), Tensor("bool", ())
 SUFFIX = {"float32": "f", "float64": "f64", "int32": "", "int64": "i64", "int8": "i8", "uint8": "u8"}
-MOST_STEPS = 10000
+MAX_STEPS = 10000
 
 
 def show(type_):
@@ -73,7 +73,7 @@ class Expr:
 
     def value(self, env):
         Expr.steps += 1
-        if Expr.steps > MOST_STEPS:
+        if Expr.steps > MAX_STEPS:
             raise TooLong
         return self.compute(env)
 

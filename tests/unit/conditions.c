@@ -7,13 +7,13 @@
 
 #include "compute/graph/conditions.h"
 
-enum { NAXIS = 2, MOST_REDUCED = 3, FIRST = NAXIS };
+enum { NAXIS = 2, MAX_REDUCED = 3, FIRST = NAXIS };
 
 struct space {
     bt_graph *g;
     uint32_t nreduced;
-    int64_t extents[NAXIS + MOST_REDUCED];
-    const bt_node *index[NAXIS + MOST_REDUCED];
+    int64_t extents[NAXIS + MAX_REDUCED];
+    const bt_node *index[NAXIS + MAX_REDUCED];
     int64_t at[BT_MAX_INDEX]; /* while it is evaluated */
     int64_t nvisit;
     uint64_t random;
@@ -176,7 +176,7 @@ static void make_space(struct space *s, struct world *w)
 {
     s->g = bt_graph_create(w->ctx, bt_ctx_scratch(w->ctx));
     assert_non_null(s->g);
-    s->nreduced = (uint32_t)draw(s, 1, MOST_REDUCED);
+    s->nreduced = (uint32_t)draw(s, 1, MAX_REDUCED);
     for (uint32_t i = 0; i < NAXIS + s->nreduced; i++) {
         s->extents[i] = draw(s, 1, i < NAXIS ? 7 : 6 + 3 * (i == FIRST));
         s->index[i] = bt_node_index(s->g, i, bt_node_int(s->g, s->extents[i]));
@@ -193,7 +193,7 @@ static void check_rule(int which, int64_t percent)
     for (uint32_t round = 0; round < NROUND; round++) {
         const void *mark = bt_arena_mark(bt_ctx_scratch(w.ctx));
         make_space(&s, &w);
-        const bt_node *extents[MOST_REDUCED];
+        const bt_node *extents[MAX_REDUCED];
         for (uint32_t k = 0; k < s.nreduced; k++)
             extents[k] = bt_node_int(s.g, s.extents[FIRST + k]);
         const bt_node *c = condition(&s, which), *b = body(&s);

@@ -46,7 +46,7 @@ typedef struct value {
 
 /* ---- what formulas are about ---- */
 
-enum { ROWS = 5, COLUMNS = 7, MOST_INDEX = 8 };
+enum { ROWS = 5, COLUMNS = 7, MAX_INDEX = 8 };
 static const struct array {
     const char *name, *type;
     int dtype, rank;
@@ -63,14 +63,14 @@ struct state {
     uint64_t random;
     node *pool;
     int npool;
-    int nindex;              /* in scope */
-    int extents[MOST_INDEX]; /* of indices */
+    int nindex;             /* in scope */
+    int extents[MAX_INDEX]; /* of indices */
     bt_tensor *tensors[NARRAY];
-    int64_t at[MOST_INDEX]; /* while interpreting */
-    int outside;            /* a read was out of bounds */
+    int64_t at[MAX_INDEX]; /* while interpreting */
+    int outside;           /* a read was out of bounds */
     bt_text *text;
     uint32_t ndone[NTRY]; /* transforms that were not refused */
-    uint32_t nalias;       /* programs of strips that were run in place */
+    uint32_t nalias;      /* programs of strips that were run in place */
 };
 
 static int draw(struct state *s, int n)
@@ -212,7 +212,7 @@ static node *reduction(struct state *s, int dtype, int depth)
         of = draw(s, 2) ? F : Q;
     }
     n->first = s->nindex;
-    n->nvar = 1 + (draw(s, 3) == 0 && s->nindex + 2 < MOST_INDEX);
+    n->nvar = 1 + (draw(s, 3) == 0 && s->nindex + 2 < MAX_INDEX);
     for (int i = 0; i < n->nvar; i++) {
         n->extents[i] = s->extents[s->nindex++] =
             draw(s, 8) == 0 ? draw(s, 2) : 2 + draw(s, 6);
@@ -271,8 +271,7 @@ static node *generate(struct state *s, int dtype, int depth, int guarded)
         }
         return leaf(s, dtype, 0);
     default:
-        return s->nindex + 2 < MOST_INDEX ? reduction(s, dtype, depth)
-                                          : leaf(s, dtype, 0);
+        return s->nindex + 2 < MAX_INDEX ? reduction(s, dtype, depth) : leaf(s, dtype, 0);
     }
 }
 

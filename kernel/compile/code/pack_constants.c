@@ -16,7 +16,7 @@
  * and if it alone writes its outputs. Another shape of a constant (memory.view) is one
  * too. Packing pads, and makes at most some copies of what
  * it packs; to keep what grows a program without bounds (a tensor of zeros), the outputs
- * of a kernel may have MOST_GROWTH times the bytes of what it reads and FREE_NBYTES more.
+ * of a kernel may have MAX_GROWTH times the bytes of what it reads and FREE_NBYTES more.
  * A kernel that fails by what it reads, an index out of bounds, stays in the program, which
  * may never come to it. One that says BT_ERR_UNSUPPORTED has found by its constants that its
  * target does not compute the function after all: all is done again, and others are asked.
@@ -32,7 +32,7 @@
 #include "ir/walk.h"
 
 enum {
-    MOST_GROWTH = 8, /* Winograd's F(6, 3) makes 64 elements of 9 */
+    MAX_GROWTH = 8, /* Winograd's F(6, 3) makes 64 elements of 9 */
     FREE_NBYTES = 1 << 20
 };
 
@@ -112,7 +112,7 @@ static int is_small(const bt_tuple_value *ins, const bt_tuple_value *outs)
 {
     int64_t read = bt_type_nbytes(ins->base.type),
             written = bt_type_nbytes(outs->base.type), most;
-    return read >= 0 && written >= 0 && bt_mul_int64(read, MOST_GROWTH, &most) &&
+    return read >= 0 && written >= 0 && bt_mul_int64(read, MAX_GROWTH, &most) &&
            bt_add_int64(most, FREE_NBYTES, &most) && written <= most;
 }
 
@@ -346,7 +346,7 @@ static bt_status give_up(struct packer *p, const struct launch *launch, bt_statu
     struct bt__kernels *k = p->kernels;
     const bt_kernel *kernel = bt_map_find(&p->by_name, launch->name);
     const uint32_t t = launch->target;
-    if (!kernel || t + 1 == k->ntarget || t >= BT__MOST_GIVEN_UP)
+    if (!kernel || t + 1 == k->ntarget || t >= BT__MAX_GIVEN_UP)
         return said;
     const uintptr_t bits = (uintptr_t)bt_map_find(k->given_up, kernel->primitive);
     k->has_given_up = 1;

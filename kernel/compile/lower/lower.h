@@ -36,7 +36,7 @@ struct bt__primitive {
 };
 
 /* Targets of a list that may give a function up: bits of a pointer. */
-enum { BT__MOST_GIVEN_UP = 31 };
+enum { BT__MAX_GIVEN_UP = 31 };
 
 /* Kernels of a module, in the order in which they were found. */
 struct bt__kernels {

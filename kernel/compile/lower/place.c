@@ -169,7 +169,7 @@ static int is_trusted(const struct asking *a, uint32_t target)
 {
     const struct bt__kernels *k = a->kernels;
     const uintptr_t bits = (uintptr_t)bt_map_find(k->given_up, a->global->func);
-    return !k->refused[target] && (target >= BT__MOST_GIVEN_UP || !(bits >> target & 1));
+    return !k->refused[target] && (target >= BT__MAX_GIVEN_UP || !(bits >> target & 1));
 }
 
 /* Whether the target is asked for functions that name no target. */

@@ -20,7 +20,7 @@
 #include <baton/compute.h>
 #include <baton/op.h>
 
-enum { MOST_EVENTS = 1 << 20 };
+enum { MAX_EVENTS = 1 << 20 };
 
 /* ---- recording ---- */
 
@@ -67,7 +67,7 @@ static void record(struct bt__profiler *p, const bt_value *value, uint32_t track
                                .start_ns = end > elapsed_ns ? end - elapsed_ns : 0,
                                .elapsed_ns = elapsed_ns,
                                .track = track };
-    if (p->events.len == MOST_EVENTS)
+    if (p->events.len == MAX_EVENTS)
         p->nleft_out++;
     else if (!BT_PUSH(p->arena, &p->events, event))
         p->failed = 1;

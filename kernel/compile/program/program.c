@@ -13,7 +13,7 @@
 
 /* Fields of inputs that are listed: a short type may stand for a great many. */
 enum { MAX_LISTED = 4096 };
-enum { MOST_ROUNDS = 64 }; /* of looks at the inputs: sizes may chase each other */
+enum { MAX_ROUNDS = 64 }; /* of looks at the inputs: sizes may chase each other */
 
 bt_ctx *bt_open(void)
 {
@@ -164,7 +164,7 @@ static bt_status make_inputs(bt_program *program)
         program->least[i] = round_up(func->vars[i], low > 1 ? low : 1);
     }
     program->has_raised = 1;
-    for (uint32_t n = 0; program->has_raised && n < MOST_ROUNDS; n++) {
+    for (uint32_t n = 0; program->has_raised && n < MAX_ROUNDS; n++) {
         program->nlisted = program->has_raised = 0;
         for (uint32_t i = 0; i < block->nparam; i++) {
             const bt_value *param = &block->params[i]->base;

@@ -62,14 +62,14 @@ static bt_status read_typed(bt_ctx *ctx, bt_file *file, const bt_import_options 
     return status;
 }
 
-enum { MOST_ROUNDS = 4 }; /* of reading a model anew with more of it settled */
+enum { MAX_ROUNDS = 4 }; /* of reading a model anew with more of it settled */
 
 /* `status`: of reading *typed, which is NULL where that failed. */
 static bt_status specialise(bt_ctx *ctx, bt_file *file, const bt_program_options *options,
                             bt_import_options *import, bt_status status,
                             bt_module **typed)
 {
-    for (int round = 0; round < MOST_ROUNDS; round++) {
+    for (int round = 0; round < MAX_ROUNDS; round++) {
         bt_specialise_call call = { .self = options->specialise_self, .module = *typed };
         bt_module *again;
         if (status && (status->code == BT_ERR_MEMORY || status->code == BT_ERR_CANCELLED))

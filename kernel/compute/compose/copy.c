@@ -49,7 +49,7 @@ bt_status bt__copying_bind(struct bt__copying *c, const bt_func *func,
             return bt_fail(c->ctx, BT_ERR_UNSUPPORTED,
                            "%s: type parameter %" PRIu32 " is no dim", name, i);
         if (dims[i] < param->low || dims[i] > param->high || dims[i] < 0 ||
-            dims[i] > BT_MOST_DIM || bt_mod_int64(dims[i], param->step))
+            dims[i] > BT_MAX_DIM || bt_mod_int64(dims[i], param->step))
             return bt_fail(c->ctx, BT_ERR_ARGUMENT,
                            "%s: dim %s is %" PRId64
                            ", which is not among the values that it may have",

@@ -32,7 +32,7 @@ enum {
     COST_SLOW = 32,         /* exp, a division: as dear as many additions */
     COST_SHARED = 4,        /* computed at several places up to this cost */
     COST_IN_REDUCTION = 16, /* computed again for each reduced point, ... */
-    MOST_TIMES = 2,         /* ... this often in the mean; what only moves, any number */
+    MAX_TIMES = 2,          /* ... this often in the mean; what only moves, any number */
     TABLE_TIMES = 16 /* what inputs alone give stays, if it is read this often each */
 };
 
@@ -196,7 +196,7 @@ static bt_status decide_in_reduction(struct inliner *in, uint32_t array)
     uint8_t *seen = new_set(in);
     if (!seen)
         return bt_no_memory();
-    int is_rare = use->nread <= MOST_TIMES * (double)elements(stage);
+    int is_rare = use->nread <= MAX_TIMES * (double)elements(stage);
     use->goes = is_rare || !is_computed(stage->body, seen);
     return NULL;
 }

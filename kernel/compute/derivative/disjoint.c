@@ -62,18 +62,18 @@ static int is_left(const bt_node *tested, bt_graph *g, const bt_node *conjunct)
     return sum && sum->low >= 0;
 }
 
-enum { MOST_TERMS = 128 };
+enum { MAX_TERMS = 128 };
 
 /* The chain of choices that a sum is. 0: it is none that can be longer. */
-static uint32_t find_chain(const bt_node *sum, const bt_node *chain[MOST_TERMS])
+static uint32_t find_chain(const bt_node *sum, const bt_node *chain[MAX_TERMS])
 {
     uint32_t n = 0;
-    for (; n < MOST_TERMS && sum->kind == BT_NODE_SELECT; sum = sum->args[2]) {
+    for (; n < MAX_TERMS && sum->kind == BT_NODE_SELECT; sum = sum->args[2]) {
         if (!term_of(sum->args[0]))
             return 0;
         chain[n++] = sum;
     }
-    return is_zero(sum) && n < MOST_TERMS ? n : 0;
+    return is_zero(sum) && n < MAX_TERMS ? n : 0;
 }
 
 /* What is left to be tested behind a chain that tests other elements: true, or one comparison. NULL:
@@ -104,7 +104,7 @@ static const bt_node *condition_behind(bt_graph *g, uint32_t n,
 
 const bt_node *bt__derive_join(bt_graph *g, const bt_node *sum, const bt_node *term)
 {
-    const bt_node *chain[MOST_TERMS], *condition;
+    const bt_node *chain[MAX_TERMS], *condition;
     if (!sum || !term || term->kind != BT_NODE_SELECT || !is_zero(term->args[2]))
         return bt__derive_plus(g, sum, term);
     uint32_t n = find_chain(sum, chain);

@@ -7,7 +7,7 @@
 #include "base/arena.h"
 #include "base/ctx.h"
 
-enum { MOST_NBYTES = 1 << 20 }; /* of texts: trees take some thirty times as much */
+enum { MAX_NBYTES = 1 << 20 }; /* of texts: trees take some thirty times as much */
 
 struct bt__formulas {
     bt_registry *registry;
@@ -77,7 +77,7 @@ bt_status bt__formulas_get(bt_ctx *ctx, bt_arena *arena, const char *op, const c
 {
     if (!ctx->formulas)
         BT_TRY(create(ctx));
-    if (ctx->formulas->nbytes > MOST_NBYTES)
+    if (ctx->formulas->nbytes > MAX_NBYTES)
         return bt__formula_parse(ctx, arena, op, text, out);
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);

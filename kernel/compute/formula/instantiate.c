@@ -574,7 +574,7 @@ static bt_status walk_extent(struct walk *w, const bt__ast *at,
                    : most;
         *limit = extent;
         // without an end to it nothing can be run over the index
-        if (*out && w->graph->ndim && bt_node_number(*out) >= BT_MOST_DIM / 2)
+        if (*out && w->graph->ndim && bt_node_number(*out) >= BT_MAX_DIM / 2)
             return fail_at(w, BT_ERR_UNSUPPORTED, at, "no dim bounds the extent of `%s`",
                            var->name);
     }

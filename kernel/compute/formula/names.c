@@ -107,7 +107,7 @@ static const bt_node *open_dim(bt_graph *g, const char *array, uint32_t axis)
 {
     uint32_t which;
     bt_graph_dim dim = { .name = bt__format(g->arena, "extent(%s, %u)", array, axis),
-                         .high = BT_MOST_DIM };
+                         .high = BT_MAX_DIM };
     return dim.name && bt_graph_add_dim(g, &dim, &which) ? bt_node_dim(g, which)
                                                          : bt__graph_no_memory(g);
 }
@@ -156,8 +156,8 @@ static bt_status bind_arg(struct bt__names *names, uint32_t index)
         return bt_no_memory();
     if (pattern && pattern->kind != BT__PATTERN_ANY &&
         arg->is_tuple != (pattern->kind == BT__PATTERN_TENSORS))
-        return bt_fail(names->ctx, BT_ERR_TYPE, "%s: %s is %s, expected %s", in->op,
-                       own, arg->is_tuple ? "a tuple" : "a tensor",
+        return bt_fail(names->ctx, BT_ERR_TYPE, "%s: %s is %s, expected %s", in->op, own,
+                       arg->is_tuple ? "a tuple" : "a tensor",
                        arg->is_tuple ? "a tensor" : "a tuple of tensors");
     for (uint32_t i = 0; i < arg->nleaf; i++) {
         const char *name = own;

@@ -24,7 +24,7 @@
 
 /* Each rule makes the condition simpler; were there one that does not, what is left of it
  * would be tested at each point. */
-enum { MOST_STEPS = 256 };
+enum { MAX_STEPS = 256 };
 
 static const bt_node *identity(const struct bt__reduction *r)
 {
@@ -457,7 +457,7 @@ static void sort(bt_nodes *conjuncts)
 static int solve(struct bt__reduction *r)
 {
     int done = 1, was_solved = 0;
-    for (uint32_t i = 0; i < MOST_STEPS && done > 0; i++) {
+    for (uint32_t i = 0; i < MAX_STEPS && done > 0; i++) {
         if (!drop_single_values(r))
             return 0;
         done = r->nindex ? step(r, &was_solved) : 0;

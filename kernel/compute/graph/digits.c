@@ -13,7 +13,7 @@
 #include "compute/graph/interval.h"
 #include "compute/graph/reduction.h"
 
-enum { MOST_DIGITS = 16 };
+enum { MAX_DIGITS = 16 };
 
 /* A divisor: a number above 0, or a dim, which may be 0. */
 static int divides(const bt_node *atom, uint32_t which)
@@ -162,8 +162,8 @@ int bt__reduction_join(struct bt__reduction *r)
 /* Digits with their coefficients, the greatest first; `other` is what they sum to. */
 struct digits {
     uint32_t n;
-    const bt_node *atoms[MOST_DIGITS], *other;
-    int64_t coefs[MOST_DIGITS];
+    const bt_node *atoms[MAX_DIGITS], *other;
+    int64_t coefs[MAX_DIGITS];
 };
 
 static void insert(struct digits *d, const bt_node *atom, int64_t coef)
@@ -197,8 +197,8 @@ static int find_digits(const struct bt__reduction *r, const bt_node *term,
                        struct digits *d)
 {
     uint64_t reduced = bt__reduction_indices(r);
-    int64_t sign = 0, coefs[MOST_DIGITS + 1];
-    const bt_node *atoms[MOST_DIGITS + 1] = { term };
+    int64_t sign = 0, coefs[MAX_DIGITS + 1];
+    const bt_node *atoms[MAX_DIGITS + 1] = { term };
     bt_linear l;
     *d = (struct digits){ 0 };
     if (!bt__is_bounded(term))
@@ -210,7 +210,7 @@ static int find_digits(const struct bt__reduction *r, const bt_node *term,
             continue;
         sign = sign ? sign : l.coefs[i] < 0 ? -1 : 1;
         if (atom->reads || atom->low != 0 || !bt__is_bounded(atom) ||
-            l.coefs[i] == INT64_MIN || l.coefs[i] * sign < 0 || d->n == MOST_DIGITS)
+            l.coefs[i] == INT64_MIN || l.coefs[i] * sign < 0 || d->n == MAX_DIGITS)
             return 0;
         insert(d, atom, l.coefs[i] * sign);
     }

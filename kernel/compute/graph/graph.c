@@ -75,7 +75,7 @@ int bt_graph_add_dim(bt_graph *g, const bt_graph_dim *dim, uint32_t *out)
                                  sizeof(kept)))
         return 0;
     kept->low = kept->low < 0 ? 0 : kept->low;
-    kept->high = kept->high > BT_MOST_DIM ? BT_MOST_DIM : kept->high;
+    kept->high = kept->high > BT_MAX_DIM ? BT_MAX_DIM : kept->high;
     *out = g->ndim;
     g->dims[g->ndim++] = kept;
     return 1;
@@ -282,14 +282,14 @@ const bt_node *bt_node_index(bt_graph *g, uint32_t number, const bt_node *extent
     int64_t known = bt_node_number(extent);
     if (known == 1)
         return bt_node_int(g, 0);
-    return bt__node_intern(g, &(bt_node){ .kind = BT_NODE_INDEX,
-                                          .which = number,
-                                          .dtype = BT_INT64,
-                                          .high = extent->high == INT64_MAX
-                                                      ? BT_MOST_DIM - 1
-                                                      : extent->high - 1,
-                                          .narg = known < 0,
-                                          .args = &extent });
+    return bt__node_intern(
+        g,
+        &(bt_node){ .kind = BT_NODE_INDEX,
+                    .which = number,
+                    .dtype = BT_INT64,
+                    .high = extent->high == INT64_MAX ? BT_MAX_DIM - 1 : extent->high - 1,
+                    .narg = known < 0,
+                    .args = &extent });
 }
 
 const bt_node *bt__index_again(bt_graph *g, uint32_t number, const bt_node *like,

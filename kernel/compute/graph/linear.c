@@ -156,7 +156,7 @@ static const bt_node *split_by(bt_graph *g, uint32_t which, const bt_node *a, in
 
 /* ---- products with dims ---- */
 
-enum { MOST_FACTORS = 16 };
+enum { MAX_FACTORS = 16 };
 
 /* An integer that is known once dims are. */
 static int is_of_dims(const bt_node *node)
@@ -168,11 +168,11 @@ static uint32_t factors_of(const bt_node *node, const bt_node **out, uint32_t n)
 {
     for (; node->kind == BT_NODE_SCALAR && node->which == BT_SCALAR_MUL;
          node = node->args[1]) {
-        if (n == MOST_FACTORS)
+        if (n == MAX_FACTORS)
             return n;
         out[n++] = node->args[0];
     }
-    if (n < MOST_FACTORS)
+    if (n < MAX_FACTORS)
         out[n++] = node;
     return n;
 }
@@ -196,9 +196,9 @@ static int is_factor_before(const bt_node *a, const bt_node *b)
  * a failure: they are too many. */
 static const bt_node *product_of_atoms(bt_graph *g, const bt_node *a, const bt_node *b)
 {
-    const bt_node *all[MOST_FACTORS];
+    const bt_node *all[MAX_FACTORS];
     uint32_t n = factors_of(b, all, factors_of(a, all, 0));
-    if (n == MOST_FACTORS)
+    if (n == MAX_FACTORS)
         return NULL;
     for (uint32_t i = 1; i < n; i++) {
         const bt_node *factor = all[i];

@@ -12,7 +12,7 @@
 #include "compute/graph/graph.h"
 #include "value/decimal.h"
 
-enum { MOST_NBYTES = 1 << 20 }; /* expressions that are used twice are written twice */
+enum { MAX_NBYTES = 1 << 20 }; /* expressions that are used twice are written twice */
 
 /* How tightly an expression binds. */
 enum { OR, AND, COMPARE, SUM, PRODUCT, UNARY, PRIMARY };
@@ -256,7 +256,7 @@ static void write_read(struct writer *w, const bt_node *node)
 static void write(struct writer *w, const bt_node *node, uint32_t level)
 {
     const int is_inside = level > level_of(node);
-    if (w->out.failed || w->out.len > MOST_NBYTES)
+    if (w->out.failed || w->out.len > MAX_NBYTES)
         return;
     bt_text_addf(&w->out, "%s", is_inside ? "(" : "");
     switch (node->kind) {
@@ -462,10 +462,9 @@ bt_status bt_graph_text(bt_ctx *ctx, bt_arena *arena, bt_graph *g, const bt_type
         write_stage(&w, i, type_of_stage(g, i, result));
     write_results(&w);
     const bt_text stages = w.out;
-    if (stages.len > MOST_NBYTES)
+    if (stages.len > MAX_NBYTES)
         return bt_fail(ctx, BT_ERR_LIMIT,
-                       "a graph whose formula would have more than %d bytes",
-                       MOST_NBYTES);
+                       "a graph whose formula would have more than %d bytes", MAX_NBYTES);
     out->formula = put_together(&w, &inputs, &stages);
     out->ndim = w.dims.len;
     out->dims = w.dims.at;

@@ -124,7 +124,7 @@ int bt__buffer_used_outside(bt_loops *loops, uint32_t buffer, const bt_stmt *loo
 
 /* ---- sums of bounded unknowns ---- */
 
-enum { MOST_TERMS = 64 };
+enum { MAX_TERMS = 64 };
 
 struct term {
     int64_t coef, low, high;
@@ -134,7 +134,7 @@ struct term {
 struct sum {
     int64_t constant;
     uint32_t n;
-    struct term terms[MOST_TERMS];
+    struct term terms[MAX_TERMS];
 };
 
 /* 0: too large to say anything. */
@@ -143,7 +143,7 @@ static int add_term(struct sum *s, int64_t coef, int64_t low, int64_t high, int 
     int64_t value;
     if (coef == 0)
         return 1;
-    if (low == INT64_MIN || high == INT64_MAX || coef == INT64_MIN || s->n == MOST_TERMS)
+    if (low == INT64_MIN || high == INT64_MAX || coef == INT64_MIN || s->n == MAX_TERMS)
         return 0;
     if (low == high && !is_asked)
         return bt_mul_int64(coef, low, &value) &&
@@ -264,8 +264,7 @@ static int implies(const bt_linear *a, const bt_linear *b, uint64_t outer,
                    const struct asked *asked)
 {
     struct sum s = { .n = 0 };
-    if (b->constant == INT64_MIN ||
-        !bt_add_int64(a->constant, -b->constant, &s.constant))
+    if (b->constant == INT64_MIN || !bt_add_int64(a->constant, -b->constant, &s.constant))
         return 0;
     for (uint32_t i = 0; i < a->n; i++) {
         if (!add_atom(&s, a->atoms[i], a->coefs[i], coef_of(b, a->atoms[i]), outer,

@@ -124,9 +124,9 @@ static void print_dims(struct printer *p)
     for (uint32_t i = 0; i < g->ndim; i++) {
         const bt_graph_dim *dim = g->dims[i];
         bt_text_addf(p->out, "%s%s: Dim", i ? ", " : "<", dim->name);
-        if (dim->low > 0 || dim->high < BT_MOST_DIM)
+        if (dim->low > 0 || dim->high < BT_MAX_DIM)
             bt_text_addf(p->out, " in %" PRId64 "..", dim->low);
-        if (dim->high < BT_MOST_DIM)
+        if (dim->high < BT_MAX_DIM)
             bt_text_addf(p->out, "%" PRId64, dim->high);
     }
     bt_text_addf(p->out, "%s", g->ndim ? ">" : "");

@@ -80,12 +80,13 @@ static inline uint64_t bt_index_bit(uint32_t number)
 typedef struct bt_graph_dim {
     const char *name;
     int64_t low, high;
-    const bt_type *term; /* the dim of a type or an attribute, of which it has the value; else
+    const bt_type
+        *term; /* the dim of a type or an attribute, of which it has the value; else
                             NULL */
 } bt_graph_dim;
 /* The greatest value of a dim, so that sums of dims and indices cannot overflow. Whoever
  * runs a graph refuses greater ones. */
-#define BT_MOST_DIM (INT64_C(1) << 48)
+#define BT_MAX_DIM (INT64_C(1) << 48)
 
 /* Inputs first, then stages in order. */
 typedef struct bt_array {
@@ -112,7 +113,7 @@ BT_API bt_graph *bt_graph_create(bt_ctx *, bt_arena *arena);
 /* Adds an array; *out: its number. 0: no memory. */
 BT_API int bt_graph_add_array(bt_graph *, const bt_array *, uint32_t *out);
 
-/* The same for a dim; bounds beyond 0 and BT_MOST_DIM are moved there. */
+/* The same for a dim; bounds beyond 0 and BT_MAX_DIM are moved there. */
 BT_API int bt_graph_add_dim(bt_graph *, const bt_graph_dim *, uint32_t *out);
 
 /* Constructors: NULL when an argument is NULL or on failure (graph->status): no memory, or an
@@ -226,7 +227,8 @@ BT_API bt_status bt_graph_print(bt_ctx *, bt_graph *, bt_text *out) BT_MUST_USE;
 typedef struct bt_graph_formula {
     const char *formula;
     uint32_t ndim;
-    const bt_type *const *dims; /* elements of `dims`: terms of the graph's dims, NULL of one
+    const bt_type *const
+        *dims; /* elements of `dims`: terms of the graph's dims, NULL of one
                                    that has none, and dims of the result's type */
 } bt_graph_formula;
 /* The canonical formula: equal graphs have equal ones, and instantiated it is the graph again.

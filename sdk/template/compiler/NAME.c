@@ -19,20 +19,20 @@ static bt_status probe(bt_ctx *ctx, const void *given)
     return bt_process_find(ctx, bt_ctx_scratch(ctx), o->command, &path);
 }
 
-enum { MOST_ARGS = 64 };
+enum { MAX_ARGS = 64 };
 
 static bt_status compile(bt_ctx *ctx, const void *given, const bt_c_source *source, bt_text *object)
 {
     const struct options *o = given;
-    const char *argv[MOST_ARGS + 8] = { o->command, "-x", "c", "-std=c11", "-O2", "-fPIC", "-ffreestanding", "-c" };
+    const char *argv[MAX_ARGS + 8] = { o->command, "-x", "c", "-std=c11", "-O2", "-fPIC", "-ffreestanding", "-c" };
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     bt_process_end end;
     uint32_t n = 8;
     if (!arena)
         return bt_no_memory();
-    for (const char *const *flag = source->machine; flag && *flag && n < MOST_ARGS; flag++)
+    for (const char *const *flag = source->machine; flag && *flag && n < MAX_ARGS; flag++)
         argv[n++] = *flag;
-    for (const char *const *folder = source->folders; folder && *folder && n < MOST_ARGS; folder++) {
+    for (const char *const *folder = source->folders; folder && *folder && n < MAX_ARGS; folder++) {
         argv[n++] = "-I";
         argv[n++] = *folder;
     }

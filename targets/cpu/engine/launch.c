@@ -295,8 +295,8 @@ static int32_t run_kernel(const struct kernel *k, const bt_kernel_call *call)
  * told. */
 static int32_t run_backward(const struct kernel *k, const bt_kernel_call *call)
 {
-    enum { MOST_PIECES = 32 };
-    const int64_t n = (call->end - call->first + MOST_PIECES - 1) / MOST_PIECES;
+    enum { MAX_PIECES = 32 };
+    const int64_t n = (call->end - call->first + MAX_PIECES - 1) / MAX_PIECES;
     bt_kernel_call piece = *call;
     int32_t fault = 0;
     for (int64_t left = call->end - call->first; left > 0 && fault != BT_FAULT_STOPPED;
@@ -371,11 +371,11 @@ static bt_status check_dims(bt_ctx *ctx, const struct bytecode *bytecode,
                             const bt_kernel_call *call)
 {
     for (uint32_t i = 0; i < bytecode->ndim; i++) {
-        if (call->dims[i] < 0 || call->dims[i] > BT_MOST_DIM)
+        if (call->dims[i] < 0 || call->dims[i] > BT_MAX_DIM)
             return bt_fail(ctx, BT_ERR_ARGUMENT,
                            "kernel %s: dim %" PRIu32 " is %" PRId64
                            ", expected 0 to %" PRId64,
-                           bytecode->name, i, call->dims[i], BT_MOST_DIM);
+                           bytecode->name, i, call->dims[i], BT_MAX_DIM);
     }
     return NULL;
 }

@@ -104,7 +104,7 @@ static void add_kernel(bt_text *out, const struct cpu_engine_request *request,
         bt_text_addf(out,
                      "if (call->dims[%" PRIu32 "] < 0 || call->dims[%" PRIu32
                      "] > %" PRId64 ") { return %" PRIu32 "; }\n",
-                     i, i, BT_MOST_DIM, bytecode->ncheck + 1);
+                     i, i, BT_MAX_DIM, bytecode->ncheck + 1);
     bt_text_addf(out,
                  "if (cpu_native_enter(%uU, %dU, &modes) != 0) "
                  "{ return BT_FAULT_DEVICE; }\n",

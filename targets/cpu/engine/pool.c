@@ -37,7 +37,7 @@
 
 enum {
     LINE = 128, /* bytes that processors move together: lines of 64 come in pairs */
-    MOST_THREADS = 1024,
+    MAX_THREADS = 1024,
     FEW_THREADS = 4,     /* of a short call: each has a microsecond or more to do */
     ALONE_NS = 3 * 1000, /* of a wait: then others may have the processor */
     SPIN_NS = 50 * 1000,
@@ -318,7 +318,7 @@ struct cpu_pool *cpu_pool_create(const bt_allocator *allocator, uint32_t nthread
 {
     const uint32_t nprocessor = count_processors();
     nthread = nthread ? nthread : nprocessor;
-    nthread = nthread < MOST_THREADS ? nthread : MOST_THREADS;
+    nthread = nthread < MAX_THREADS ? nthread : MAX_THREADS;
     const size_t nbytes =
         sizeof(struct cpu_pool) + nthread * sizeof(struct worker) + LINE - 1;
     void *block = allocator->realloc(allocator->self, NULL, 0, nbytes);

@@ -108,11 +108,11 @@ DECLARE(avx512)
 #define cpu_nibbles_avx512 cpu_nibbles_portable
 #define cpu_codes_avx512   cpu_codes_portable
 #endif
-enum { MOST_TABLES = 28 };
+enum { MAX_TABLES = 28 };
 static const struct {
     const char *name;
     const struct cpu_callee *rows;
-} tables[CPU_ISA_COUNT][MOST_TABLES] = {
+} tables[CPU_ISA_COUNT][MAX_TABLES] = {
     [CPU_ISA_PORTABLE] = { STRIPS(portable), COPIES_AND_SUMS, BLOCKS(portable) },
     [CPU_ISA_AVX2] = { STRIPS(avx2), COPIES_AND_SUMS, BLOCKS(avx2), DEPTHWISE(avx2),
                        BLOCKS(portable) },
@@ -126,8 +126,8 @@ static const struct {
                       BLOCKS(portable) },
 };
 
-#define EACH_ROW(isa, k, row)                      \
-    for (uint32_t k = 0; k < MOST_TABLES && tables[isa][k].rows; k++) \
+#define EACH_ROW(isa, k, row)                                        \
+    for (uint32_t k = 0; k < MAX_TABLES && tables[isa][k].rows; k++) \
         for (const struct cpu_callee *row = tables[isa][k].rows; row->name; row++)
 
 const struct cpu_callee *cpu_callee_at(enum cpu_isa isa, uint32_t index)

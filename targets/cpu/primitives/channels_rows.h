@@ -11,7 +11,7 @@
 
 #define LITERAL static inline __attribute__((always_inline))
 /* Of places of the image, a block of few channels has several side by side in a vector. */
-enum { LANES = VECTOR_NBYTES / sizeof(int32_t), MOST_PLACES = VECTOR_NBYTES / 16 };
+enum { LANES = VECTOR_NBYTES / sizeof(int32_t), MAX_PLACES = VECTOR_NBYTES / 16 };
 typedef uint8_t byte_vector __attribute__((vector_size(VECTOR_NBYTES)));
 
 static inline int64_t least(int64_t a, int64_t b)
@@ -124,9 +124,9 @@ static inline float finite_factor(float factor)
 
 /* ---- sums ---- */
 
-enum { MOST_ROWS = 6, MOST_OUT = 2, MOST_TAPS_X = 5 };
+enum { MAX_ROWS = 6, MAX_OUT = 2, MAX_TAPS_X = 5 };
 /* Bytes of pairs of a block: of two quads for each of two rows of the result. */
-enum { MOST_WIDE = 2 * MOST_TAPS_X * 2 * MOST_OUT * 4 * VECTOR_NBYTES };
+enum { MAX_WIDE = 2 * MAX_TAPS_X * 2 * MAX_OUT * 4 * VECTOR_NBYTES };
 
 struct sums {
     const uint8_t *x;
@@ -143,8 +143,8 @@ struct sums {
 
 /* The rows of X that a row of windows goes along; those outside are the fill, and stay there. */
 struct window_rows {
-    const uint8_t *at[MOST_ROWS];
-    int64_t stays[MOST_ROWS]; /* 0: it does, else all bits */
+    const uint8_t *at[MAX_ROWS];
+    int64_t stays[MAX_ROWS]; /* 0: it does, else all bits */
 };
 
 static struct window_rows rows_of_windows(const struct sums *s, int64_t row, int nrow,
@@ -241,7 +241,7 @@ static void begin_block(struct sums *s, void *const *p)
 static int32_t run_sums(void *const *p, const int64_t *n, int is_signed, int64_t nbyte)
 {
     const int64_t channels = n[CPU_CHANNELS_CHANNELS], nrow = n[CPU_CHANNELS_ROWS];
-    const int64_t nout = n[CPU_CHANNELS_STEP_Y] == 1 ? MOST_OUT : 1;
+    const int64_t nout = n[CPU_CHANNELS_STEP_Y] == 1 ? MAX_OUT : 1;
     const int nread =
         (int)cpu_channels_rows(n[CPU_CHANNELS_TAPS_Y], n[CPU_CHANNELS_STEP_Y]);
     const int64_t block_nbytes = cpu_channels_block_nbytes(
@@ -256,7 +256,7 @@ static int32_t run_sums(void *const *p, const int64_t *n, int is_signed, int64_t
                       .finish = finish_by(n[CPU_CHANNELS_LOW], n[CPU_CHANNELS_HIGH],
                                           n[CPU_CHANNELS_CODE_ZERO]) };
     const uint8_t *w = p[CPU_CHANNELS_W];
-    uint8_t wide[MOST_WIDE];
+    uint8_t wide[MAX_WIDE];
     s.flip = (int_vector)((is_signed ? 0x80808080U : 0) - (bits_vector){ 0 });
     memset(s.fill, (uint8_t)n[CPU_CHANNELS_ZERO], sizeof(s.fill));
     for (int64_t c = 0; c < channels; c += s.width, w += block_nbytes) {
@@ -329,7 +329,7 @@ static void pack_block(uint8_t *to, const uint8_t *w, int64_t first, int64_t wid
 {
     const int64_t taps_y = n[CPU_CHANNELS_PACK_TAPS_Y];
     const int64_t taps_x = n[CPU_CHANNELS_PACK_TAPS_X];
-    const int64_t step = n[CPU_CHANNELS_PACK_STEP_Y], nout = step == 1 ? MOST_OUT : 1;
+    const int64_t step = n[CPU_CHANNELS_PACK_STEP_Y], nout = step == 1 ? MAX_OUT : 1;
     const int64_t nquad = (cpu_channels_rows(taps_y, step) + 3) / 4;
     const int is_narrow = (int)n[CPU_CHANNELS_PACK_IS_NARROW];
     const int64_t zero =
@@ -383,7 +383,7 @@ static int32_t pack_s8(void *const *p, const int64_t *n)
 
 /* ---- maxima ---- */
 
-enum { MOST_TAPS = 64 };
+enum { MAX_TAPS = 64 };
 
 /* The taps of one window that are inside. */
 static int find_taps(const uint8_t **taps, const uint8_t *x, int64_t row, int64_t column,
@@ -436,7 +436,7 @@ static void most_of_taps(uint8_t *y, const uint8_t *const *taps, int ntap,
 
 static int32_t run_max(void *const *p, const int64_t *n, uint8_t flip)
 {
-    const uint8_t *taps[MOST_TAPS];
+    const uint8_t *taps[MAX_TAPS];
     for (int64_t r = 0; r < n[CPU_CHANNELS_ROWS]; r++) {
         uint8_t *y = (uint8_t *)p[CPU_CHANNELS_Y] + r * n[CPU_CHANNELS_Y_ROW];
         for (int64_t c = 0; c < n[CPU_CHANNELS_COLUMNS]; c++)

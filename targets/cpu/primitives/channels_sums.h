@@ -105,7 +105,7 @@ SUMS_TARGET LITERAL void NAME(sum_row)(const struct sums *all,
     uint8_t *y = s.y + row * s.y_row + s.channel * s.nbyte;
     for (int64_t c = 0; c < ncolumn; c += nplace) {
         const uint8_t *w = s.w;
-        int_vector sums[4 * MOST_OUT], quads[4];
+        int_vector sums[4 * MAX_OUT], quads[4];
         NAME(begin_sums)(sums, &s, nout);
         for (int64_t j = 0; j < ntap; j++) {
             UNROLL
@@ -141,19 +141,19 @@ SUMS_TARGET static void NAME(row_sliding)(const struct sums *all,
         NAME(read_quads)
     (quads[j], &s, &rows, n[CPU_CHANNELS_LEFT] + j - 1, 1, n, 0, NREAD, 1);
     for (int64_t c = 0; c < ncolumn; c++, y += s.y_column) {
-        int_vector sums[4 * MOST_OUT];
+        int_vector sums[4 * MAX_OUT];
         UNROLL
         for (int k = 0; k < 4 * (NTAP - 1); k++)
             quads[k / 4][k % 4] = quads[k / 4 + 1][k % 4];
         NAME(read_quads)
         (quads[NTAP - 1], &s, &rows, n[CPU_CHANNELS_LEFT] + c + NTAP - 1, 1, n, 0, NREAD,
          1);
-        NAME(begin_sums)(sums, &s, MOST_OUT);
+        NAME(begin_sums)(sums, &s, MAX_OUT);
         UNROLL
         for (int j = 0; j < NTAP; j++)
             NAME(add_products)
-        (sums, quads[j], s.w + j * 4 * DOT_WIDTH * MOST_OUT * VECTOR_NBYTES, MOST_OUT);
-        NAME(store_rows)(y, &s, sums, left, 1, MOST_OUT, 1);
+        (sums, quads[j], s.w + j * 4 * DOT_WIDTH * MAX_OUT * VECTOR_NBYTES, MAX_OUT);
+        NAME(store_rows)(y, &s, sums, left, 1, MAX_OUT, 1);
     }
 }
 

@@ -52,7 +52,7 @@ static inline PART_OF_VECTOR NAME(inside)(int64_t at, int64_t width)
  * elements behind where a row of rows[] does, and which lanes of each there are. */
 struct NAME(columns) {
     int64_t first, at, count;
-    PART_OF_VECTOR lanes[MOST_TAPS + 1];
+    PART_OF_VECTOR lanes[MAX_TAPS + 1];
 };
 
 /* Columns of the result in a vector, of whose last lanes PICK leaves some without what they need. */
@@ -74,7 +74,7 @@ static inline int64_t NAME(load_at)(int i, int step)
 }
 
 /* Rows outside are read from here. */
-static const REAL NAME(zeros)[2 * PANEL + 2 * LANES + MOST_TAPS + 1];
+static const REAL NAME(zeros)[2 * PANEL + 2 * LANES + MAX_TAPS + 1];
 
 /* Load i of vector v. */
 static inline __attribute__((always_inline)) VECTOR
@@ -91,7 +91,7 @@ NAME(take)(const REAL *row, const struct NAME(columns) * c, int i, int v,
 
 /* What a plane is multiplied by, and what is made of its sums. */
 struct NAME(constants) {
-    VECTOR factors[MOST_TAPS * MOST_TAPS], bias, low, high;
+    VECTOR factors[MAX_TAPS * MAX_TAPS], bias, low, high;
 };
 
 /* Read once for all sums that it is for. */
@@ -167,7 +167,7 @@ NAME(behind)(int v, struct depthwise_shape s)
  * that would wait for one sum. All but n are literals. */
 #define AGES(s) (((s).ntap - 1) / (s).step + 1)
 static inline __attribute__((always_inline)) void
-NAME(sum_row)(VECTOR (*sums)[MOST_VECTORS], const struct NAME(block) * b,
+NAME(sum_row)(VECTOR (*sums)[MAX_VECTORS], const struct NAME(block) * b,
               struct NAME(places) * at, int64_t n, struct depthwise_shape s,
               const int first, const int end)
 {
@@ -181,7 +181,7 @@ NAME(sum_row)(VECTOR (*sums)[MOST_VECTORS], const struct NAME(block) * b,
     }
     UNROLL
     for (int i = 0; i < s.step; i++) {
-        VECTOR even[MOST_VECTORS], odd[MOST_VECTORS], taken[MOST_VECTORS];
+        VECTOR even[MAX_VECTORS], odd[MAX_VECTORS], taken[MAX_VECTORS];
         if (i + first * s.step >= s.ntap)
             continue;
         UNROLL
@@ -244,7 +244,7 @@ NAME(sum_row)(VECTOR (*sums)[MOST_VECTORS], const struct NAME(block) * b,
 static inline __attribute__((always_inline)) void
 NAME(sum_rows)(const struct NAME(block) * b, struct depthwise_shape s)
 {
-    VECTOR sums[MOST_TAPS][MOST_VECTORS];
+    VECTOR sums[MAX_TAPS][MAX_VECTORS];
     struct NAME(places) at = NAME(places_of)(b, s);
     int64_t n = AGES(s) - 1;
     UNROLL
@@ -261,7 +261,7 @@ NAME(sum_rows)(const struct NAME(block) * b, struct depthwise_shape s)
 static inline __attribute__((always_inline)) void NAME(sum_few)(struct NAME(block) b,
                                                                 struct depthwise_shape s)
 {
-    VECTOR sums[MOST_TAPS][MOST_VECTORS];
+    VECTOR sums[MAX_TAPS][MAX_VECTORS];
     struct NAME(places) at = NAME(places_of)(&b, s);
     for (; b.nrow > 0; b.nrow--, b.rows += s.step) {
         UNROLL
@@ -318,7 +318,7 @@ NAME(sum_band)(struct NAME(block) b, int nvector, const struct NAME(image) * m,
 {
     const struct depthwise_shape one = { 1, ntap, step, EDGES };
     const struct depthwise_shape two = { 2, ntap, step, SIDES };
-    const struct depthwise_shape most = { MOST_VECTORS, ntap, step, SIDES };
+    const struct depthwise_shape most = { MAX_VECTORS, ntap, step, SIDES };
 #if HAS_PAIRS
     if (m->has_pairs) {
         for (; b.nrow > 0; b.nrow -= 2 * PAIRS) {
@@ -339,7 +339,7 @@ NAME(sum_band)(struct NAME(block) b, int nvector, const struct NAME(image) * m,
     for (int now; nvector > 0; nvector -= now, b.columns += now) {
         // never one alone at the end: four are two and two
         now = nvector == 3 || (nvector > 4 && HAS_ROOM(ntap, step))
-                  ? MOST_VECTORS
+                  ? MAX_VECTORS
                   : (int)least(nvector, 2);
         if (!m->has_sides || b.nrow < AGES(one) - 1)
             now = 1;
@@ -421,7 +421,7 @@ NAME(sum_planes)(void *const *p, const int64_t *n, struct NAME(image) * m, const
     const int64_t block = 2 * PAIRS, band = ((BAND - ntap) / step + 1) / block * block;
     for (int64_t first = 0; first < ncolumn; first += PANEL) {
         const int64_t left = m->left + first * step;
-        struct NAME(columns) columns[PANEL / (LANES - PICKS_LOSE(MOST_TAPS)) + 1];
+        struct NAME(columns) columns[PANEL / (LANES - PICKS_LOSE(MAX_TAPS)) + 1];
         const int nvector = NAME(find_columns)(columns, least(PANEL, ncolumn - first),
                                                left, m, ntap, step);
         for (int64_t r = 0; r < nrow; r += band) {

@@ -7,11 +7,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_TAPS = 5, BAND = 65 /* rows of X */, PANEL = 256 /* columns */ };
+enum { MAX_TAPS = 5, BAND = 65 /* rows of X */, PANEL = 256 /* columns */ };
 
 /* Vectors side by side, as many as registers hold sums of; rows of them if each has two short ones;
  * how many rows before they are read those of X are fetched. */
-enum { MOST_VECTORS = 3, PAIRS = 4, ROWS_AHEAD = 4 };
+enum { MAX_VECTORS = 3, PAIRS = 4, ROWS_AHEAD = 4 };
 
 /* How vectors are filled: of some side by side the outer ones lack lanes of outer loads; one may lack
  * any; so may two of the same columns, one in rows below the other's. */

@@ -11,12 +11,12 @@
  * step of 1 the rows are one run, which fills vectors also where a row does not.
  */
 enum {
-    SHORT_TERMS = MOST_TAPS * (MOST_TAPS + 1) / 2, /* pairs of taps */
+    SHORT_TERMS = MAX_TAPS * (MAX_TAPS + 1) / 2, /* pairs of taps */
     SHORT_LANES = VECTOR_NBYTES / sizeof(int32_t),
     SHORT_FILLED = 8, /* pairs that are made at a time, and what that may write on */
     // of pairs, and of sums, so that both stay in the nearest cache
     SHORT_ROOM = 4096,
-    SHORT_BEYOND = 2 * SHORT_LANES + SHORT_FILLED + MOST_TAPS
+    SHORT_BEYOND = 2 * SHORT_LANES + SHORT_FILLED + MAX_TAPS
 };
 
 /* Pairs of taps, and how far from a result's place their pairs of X are. */

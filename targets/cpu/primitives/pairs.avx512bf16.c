@@ -48,11 +48,11 @@ enum part { WHOLE, HIGH, LOW };
 
 static inline float_vector part_of(float_vector x, enum part part)
 {
-    enum { NAN_OR_INFINITE = 0x99, MOST_BITS = 0x7f7f0000 };
+    enum { NAN_OR_INFINITE = 0x99, MAX_BITS = 0x7f7f0000 };
     if (part == WHOLE)
         return x;
     const __mmask16 is_odd = _mm512_fpclass_ps_mask((__m512)x, NAN_OR_INFINITE);
-    const __m512 most = _mm512_castsi512_ps(_mm512_set1_epi32(MOST_BITS));
+    const __m512 most = _mm512_castsi512_ps(_mm512_set1_epi32(MAX_BITS));
     const __m512 bounded = _mm512_min_ps(_mm512_max_ps(x, -most), most);
     const __m512 least = _mm512_mask_mov_ps(bounded, is_odd, x);
     const __m256i halves = (__m256i)_mm512_cvtneps_pbh(least);

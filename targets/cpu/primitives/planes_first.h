@@ -132,7 +132,7 @@ LITERAL void put(float *to, float_vector v, const struct columns *c, const int i
 /* What windows give to the places of one of their rows, as far as it has not been given: lanes of those
  * before, which reach into these. */
 struct given {
-    float_vector before[MOST_SIDE];
+    float_vector before[MAX_SIDE];
 };
 
 /* Each lane of what comes one lane before. */
@@ -180,7 +180,7 @@ LITERAL place_lanes find_in_row(const float *x, float_vector y, float_vector d,
                                 const int has_nan, const int side, const int step)
 {
     const int nload = load_count(side, step);
-    float_vector loads[MOST_SIDE + 1];
+    float_vector loads[MAX_SIDE + 1];
     UNROLL
     for (int i = 0; i < nload; i++)
         loads[i] = take(x + load_at(i, step), c, i, is_whole);
@@ -204,7 +204,7 @@ LITERAL void find_in_rows(const struct first_plane *p, int64_t row, int64_t colu
 {
     UNROLL
     for (int i = 0; i < side; i++) {
-        float_vector at[MOST_SIDE];
+        float_vector at[MAX_SIDE];
         if (row + i < 0 || row + i >= p->height)
             continue;
         left = find_in_row(p->x + (row + i) * p->x_row + column, y, d, c, there, left, at,
@@ -227,13 +227,13 @@ LITERAL void find_by_vector(const struct first_plane *p, int64_t r, int64_t firs
     const place_lanes left = place_lanes_of(0, (int)count);
     struct columns c = { .first = first, .count = count, .begin = p->x, .end = p->end };
     float_vector y = { 0 }, d = { 0 };
-    place_lanes there[MOST_SIDE];
+    place_lanes there[MAX_SIDE];
     if (count) {
         y = float_load_part(p->y + from, count);
         d = float_load_part(p->d + from, count);
     }
     UNROLL
-    for (int i = 0; i < MOST_SIDE + 1 && !is_whole; i++) {
+    for (int i = 0; i < MAX_SIDE + 1 && !is_whole; i++) {
         const int64_t load = at + load_at(i, step);
         c.lanes[i] =
             column_lanes_of(within(-load, LANES), within(p->width - load, LANES));
@@ -259,7 +259,7 @@ LITERAL void find_by_vector(const struct first_plane *p, int64_t r, int64_t firs
 LITERAL void find_first_of(const struct first_plane *p, const int side, const int step)
 {
     for (int64_t r = 0; r < p->rows; r++) {
-        struct given given[MOST_SIDE] = { { { { 0 } } } };
+        struct given given[MAX_SIDE] = { { { { 0 } } } };
         int64_t c = 0, count = 0;
         for (; c < p->columns; c += LANES) {
             find_by_vector(p, r, c, given, side, step);

@@ -5,7 +5,7 @@
 #include "vectors.h"
 
 #define LITERAL static inline __attribute__((always_inline))
-enum { LANES = VECTOR_NBYTES / sizeof(float), MOST_SIDE = 3 };
+enum { LANES = VECTOR_NBYTES / sizeof(float), MAX_SIDE = 3 };
 
 static inline int64_t least(int64_t a, int64_t b)
 {
@@ -87,7 +87,7 @@ typedef float_lanes column_lanes;
  * for every two. */
 struct columns {
     int64_t first, count;
-    column_lanes lanes[MOST_SIDE + 1];
+    column_lanes lanes[MAX_SIDE + 1];
     const float *begin, *end; /* of what may be read */
 };
 
@@ -151,7 +151,7 @@ LITERAL float_vector reduce_row(const float *row, const struct columns *c,
                                 float_vector *zeros, const int is_whole,
                                 const int reducer, const int side, const int step)
 {
-    float_vector x[MOST_SIDE + 1], y;
+    float_vector x[MAX_SIDE + 1], y;
     const int nload = load_count(side, step);
     UNROLL
     for (int i = 0; i < nload; i++) {
@@ -201,7 +201,7 @@ LITERAL int reduce_columns(const struct plane *p, const struct columns *c,
     const float *x = plane.x + c->first * step, *d = plane.d + c->first;
     float *y = plane.y + c->first;
     int64_t row = plane.top;
-    float_vector rows[MOST_SIDE], zeros[MOST_SIDE][2] = { { { 0 } } };
+    float_vector rows[MAX_SIDE], zeros[MAX_SIDE][2] = { { { 0 } } };
     UNROLL
     for (int i = 0; i < nkept; i++, x += plane.x_row, row++) {
         rows[step + i] = none;
@@ -276,7 +276,7 @@ LITERAL void reduce_planes(void *const *p, const int64_t *n, const int reducer,
                 c.count == LANES && at >= 0 &&
                 at + load_at(load_count(side, step) - 1, step) + LANES <= width;
             UNROLL
-            for (int i = 0; i < MOST_SIDE + 1; i++) {
+            for (int i = 0; i < MAX_SIDE + 1; i++) {
                 const int64_t from = at + load_at(i, step);
                 c.lanes[i] =
                     column_lanes_of(within(-from, LANES), within(width - from, LANES));
@@ -320,6 +320,7 @@ enum { PLANES_PS = 40 };
 STRIPS_TABLE(planes){
     { "planes_sum.float32", sum, CPU_PLANES, BT_FLOAT32, BT_FLOAT32, PLANES_PS },
     { "planes_max.float32", max, CPU_PLANES, BT_FLOAT32, BT_FLOAT32, PLANES_PS },
-    { "planes_first.float32", max_first, CPU_PLANES_FIRST, BT_FLOAT32, BT_FLOAT32, PLANES_PS },
+    { "planes_first.float32", max_first, CPU_PLANES_FIRST, BT_FLOAT32, BT_FLOAT32,
+      PLANES_PS },
     { 0 },
 };

@@ -22,7 +22,7 @@ static inline void quads_store(uint32_t *to, bits_vector quads, byte_vector zero
     int_store(to, (int_vector)((byte_vector)quads - zeros));
 }
 
-enum { MOST_WORDS = 2 * VECTOR_NBYTES }; /* terms that are read faster word by word */
+enum { MAX_WORDS = 2 * VECTOR_NBYTES }; /* terms that are read faster word by word */
 
 /* Of one column whose terms are neighbours, quads are what is side by side. */
 static void quads_column(uint32_t *to, const uint8_t *from, uint8_t zero,
@@ -104,7 +104,7 @@ static int32_t run_quads(void *const *p, const int64_t *n)
     uint32_t *to = p[CPU_PAIRS_TO];
     int64_t i = 0;
     if (n[CPU_PAIRS_TURNED]) {
-        const int64_t nword = k < MOST_WORDS ? quads_of_words(to, from, zero, n) : 0;
+        const int64_t nword = k < MAX_WORDS ? quads_of_words(to, from, zero, n) : 0;
         for (i = nword; i < n[CPU_PAIRS_N]; i++)
             quads_column(to + i * n[CPU_PAIRS_DEPTH], from + i * n[CPU_PAIRS_N_STRIDE],
                          zero, n);

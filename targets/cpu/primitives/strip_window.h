@@ -39,7 +39,7 @@ ALL_VECTORS(32)
 #endif
 ALL_VECTORS(16)
 
-enum { MOST_AT_ONCE = 4 };
+enum { MAX_AT_ONCE = 4 };
 
 typedef int32_t int32_16 __attribute__((vector_size(16)));
 typedef int32_t int32_32 __attribute__((vector_size(32)));
@@ -94,7 +94,7 @@ CHOICES(16)
         int64_t first, int64_t last, const int count, const int64_t step)                    \
     {                                                                                        \
         const int64_t size = V / sizeof(*out);                                               \
-        to##_##V y[MOST_AT_ONCE];                                                            \
+        to##_##V y[MAX_AT_ONCE];                                                             \
         UNROLL                                                                               \
         for (int v = 0; v < count; v++)                                                      \
             y[v] = to##_load_##V(out + (v < count - 1 ? first + v * size : last), 1);        \
@@ -124,7 +124,7 @@ CHOICES(16)
         int64_t i = 0;                                                                       \
         if (n[0] < size)                                                                     \
             return 0;                                                                        \
-        for (; nvector - i > MOST_AT_ONCE; i += 3)                                           \
+        for (; nvector - i > MAX_AT_ONCE; i += 3)                                            \
             name##_##type##_at_once_##V(out, a, b, n, i *size, (i + 2) * size, 3, step);     \
         const int64_t first = i * size, last = n[0] - size;                                  \
         if (nvector - i == 1)                                                                \

@@ -2,7 +2,7 @@
  * includes this, is for. */
 typedef VECTOR NAME(sums)[CPU_ACROSS_MR];
 
-enum { NAME(RUN) = TURN_SIDE(sizeof(REAL)), NAME(MOST_RUNS) = VECTOR_NBYTES / 16 };
+enum { NAME(RUN) = TURN_SIDE(sizeof(REAL)), NAME(MAX_RUNS) = VECTOR_NBYTES / 16 };
 
 /* Adds to LANES columns of each row the products of neighbours along k, from element k on:
  * `nrun` runs of 16 bytes of each column, which is a literal. */
@@ -11,7 +11,7 @@ NAME(add_runs)(VECTOR *sums, const REAL *a, const REAL *const *columns, int64_t 
                const int nrun, const int64_t *n)
 {
     enum { RUN = NAME(RUN) };
-    int_vector b[NAME(MOST_RUNS)][RUN];
+    int_vector b[NAME(MAX_RUNS)][RUN];
     UNROLL
     for (int j = 0; j < RUN; j++) {
         UNROLL
@@ -51,7 +51,7 @@ static void NAME(add_across)(NAME(sums) * sums, const REAL *a, const REAL *const
     int64_t k = 0;
     for (; n[CPU_TILE_K] - k >= LANES; k += LANES) {
         for (int i = 0; i < ACROSS_NSUM; i++)
-            NAME(add_runs)(sums[i], a, columns + i * LANES, k, NAME(MOST_RUNS), n);
+            NAME(add_runs)(sums[i], a, columns + i * LANES, k, NAME(MAX_RUNS), n);
     }
     for (; n[CPU_TILE_K] - k >= NAME(RUN); k += NAME(RUN)) {
         for (int i = 0; i < ACROSS_NSUM; i++)

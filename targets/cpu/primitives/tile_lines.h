@@ -2,7 +2,7 @@
 typedef void NAME(lines)(REAL *c, const REAL *a, const REAL *b,
                          const struct tile_block *block, int64_t rest);
 
-enum { NAME(MOST_LINES) = 4, NAME(MOST_VECTORS) = 4 };
+enum { NAME(MAX_LINES) = 4, NAME(MAX_VECTORS) = 4 };
 
 /* Vectors side by side of lines that are summed at once, as each addition to a sum waits for the
  * one before it. Of the last vector, `rest` lanes count: of B more may be read if is_padded. Lines
@@ -18,7 +18,7 @@ NAME(sum_lines)(REAL *c, const REAL *a, const REAL *b, const struct tile_block *
     const int64_t ahead = LINE_AHEAD / sizeof(REAL),
                   per_line = LINE_NBYTES / sizeof(REAL);
     const int64_t last = nvector - 1;
-    VECTOR sums[NAME(MOST_LINES)][NAME(MOST_VECTORS)];
+    VECTOR sums[NAME(MAX_LINES)][NAME(MAX_VECTORS)];
     UNROLL
     for (int i = 0; i < nline; i++) {
         REAL *to = c + i * block->c_row;
@@ -75,7 +75,7 @@ NAME(sum_windows)(REAL *c, const REAL *b, const struct tile_block *block,
                   const int is_whole)
 {
     enum { SIDE = NAME(SIDE) };
-    VECTOR sums[NAME(MOST_LINES)];
+    VECTOR sums[NAME(MAX_LINES)];
     UNROLL
     for (int i = 0; i < nline; i++)
         sums[i] = !block->start ? (VECTOR){ 0 }
@@ -154,7 +154,7 @@ WINDOWS(3)
 WINDOWS(4)
 
 /* By lines at once, 1, 2 and 4, and vectors. */
-static NAME(lines) *const NAME(line_sums)[][NAME(MOST_VECTORS)] = {
+static NAME(lines) *const NAME(line_sums)[][NAME(MAX_VECTORS)] = {
     { NAME(lines_1_1), NAME(lines_1_2), NAME(lines_1_3), NAME(lines_1_4) },
     { NAME(lines_2_1), NAME(lines_2_2), NAME(lines_2_3), NAME(lines_2_4) },
     { NAME(lines_4_1), NAME(lines_4_2) },
@@ -190,8 +190,8 @@ static int NAME(has_terms)(const REAL *a, const int64_t *n)
 static void NAME(run_windows)(REAL *c, const REAL *a, const REAL *b, int64_t nline,
                               int64_t columns, const struct tile_block *block)
 {
-    for (int64_t i = 0; i < nline; i += NAME(MOST_LINES)) {
-        const int64_t now = NAME(least)(nline - i, NAME(MOST_LINES));
+    for (int64_t i = 0; i < nline; i += NAME(MAX_LINES)) {
+        const int64_t now = NAME(least)(nline - i, NAME(MAX_LINES));
         NAME(windows)
         [now - 1](c + i * block->c_row, a, b + i * block->a_row, block, columns);
     }
@@ -200,8 +200,8 @@ static void NAME(run_windows)(REAL *c, const REAL *a, const REAL *b, int64_t nli
 static void NAME(run_lines)(REAL *c, const REAL *a, const REAL *b, int64_t nline,
                             int64_t columns, const struct tile_block *block)
 {
-    for (int64_t j = 0; j < columns; j += NAME(MOST_VECTORS) * LANES) {
-        const int64_t left = NAME(least)(columns - j, NAME(MOST_VECTORS) * LANES);
+    for (int64_t j = 0; j < columns; j += NAME(MAX_VECTORS) * LANES) {
+        const int64_t left = NAME(least)(columns - j, NAME(MAX_VECTORS) * LANES);
         const int64_t before = (left - 1) / LANES;
         for (int64_t i = 0; i < nline;) {
             const int at_once = nline - i >= 4 && before < 2 ? 2 : nline - i >= 2;

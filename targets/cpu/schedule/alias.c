@@ -18,7 +18,7 @@
 
 #include <string.h>
 
-enum { MOST_STEPS = 24, MOST_ENDS = 4, MOST_TOUCHES = 4096 };
+enum { MAX_STEPS = 24, MAX_ENDS = 4, MAX_TOUCHES = 4096 };
 
 /* ---- where something stands ---- */
 
@@ -33,7 +33,7 @@ struct step {
 /* low ... high, and a term for each step. */
 struct form {
     int64_t low, high;
-    int64_t coefs[MOST_STEPS];
+    int64_t coefs[MAX_STEPS];
 };
 
 /* Elements that a statement reads or writes: from `first` on, before all of the ends. */
@@ -44,9 +44,9 @@ struct touch {
     uint32_t is_each;  /* one for each element of the strip, in step */
     uint32_t is_whole; /* it may be any element */
     uint32_t is_own;   /* one that no other call writes, and this one where it reads it */
-    struct form first, ends[MOST_ENDS];
+    struct form first, ends[MAX_ENDS];
     uint32_t nend, nstep;
-    struct step steps[MOST_STEPS];
+    struct step steps[MAX_STEPS];
 };
 
 typedef bt_vec(struct touch *) touches;
@@ -56,7 +56,7 @@ struct walker {
     bt_graph *graph;
     bt_arena *scratch;
     uint32_t order, nstep;
-    struct step steps[MOST_STEPS];
+    struct step steps[MAX_STEPS];
     touches reads, writes;
     uint32_t is_lost;   /* there is more than can be looked at */
     uint32_t no_memory; /* or the graph has failed */
@@ -117,7 +117,7 @@ static int add_ends(struct walker *w, struct touch *t, const bt_node *count)
         return add_ends(w, t, count->args[0]) && add_ends(w, t, count->args[1]);
     const bt_node *end = bt_node_linear(
         w->graph, 0, 2, (const bt_node *[]){ t->offset, count }, (int64_t[]){ 1, 1 });
-    if (!end || t->nend == MOST_ENDS || !make_form(w, end, &t->ends[t->nend]))
+    if (!end || t->nend == MAX_ENDS || !make_form(w, end, &t->ends[t->nend]))
         return 0;
     t->nend++;
     return 1;
@@ -182,7 +182,7 @@ static void add_touch(struct walker *w, touches *to, const bt_stmt *call,
     t->is_whole = !find_reach(w, t, form, address);
     t->is_own = call && is_own(call, form, address);
     w->no_memory |= w->graph->status != NULL;
-    w->is_lost |= to->len > MOST_TOUCHES;
+    w->is_lost |= to->len > MAX_TOUCHES;
 }
 
 static void read_expression(struct walker *w, const bt_node *node)
@@ -261,9 +261,9 @@ static void walk_block(struct walker *w, const bt_stmts *block);
 
 static void walk_inside(struct walker *w, const bt_stmt *stmt, int is_otherwise)
 {
-    struct step before[MOST_STEPS];
+    struct step before[MAX_STEPS];
     int is_empty = 0;
-    if (w->nstep == MOST_STEPS) {
+    if (w->nstep == MAX_STEPS) {
         w->is_lost = 1;
         return;
     }
@@ -313,7 +313,7 @@ struct pair {
     uint32_t ncommon;   /* ... and that both stand in */
     uint32_t is_either; /* in one iteration of these, only one of them happens */
     uint8_t
-        is_same[MOST_STEPS]; /* of loops: where they meet, in iterations of one number */
+        is_same[MAX_STEPS]; /* of loops: where they meet, in iterations of one number */
 };
 
 static struct pair make_pair(const struct touch *read, const struct touch *write)

@@ -186,13 +186,13 @@ static int look_at_sum(struct channels *c)
 
 static int look_at_maximum(struct channels *c)
 {
-    enum { MOST_SIDE = 8 };
+    enum { MAX_SIDE = 8 };
     const struct cpu_window_nest *n = &c->nest;
     const bt_node *read = n->take->value;
     int64_t start;
     if (read->kind != BT_NODE_READ || !is_code(read->dtype) ||
-        !is_accumulator(c, n->store->value) || n->axes[0].taps > MOST_SIDE ||
-        n->axes[1].taps > MOST_SIDE || !bt_node_is_const(n->start->value, &start) ||
+        !is_accumulator(c, n->store->value) || n->axes[0].taps > MAX_SIDE ||
+        n->axes[1].taps > MAX_SIDE || !bt_node_is_const(n->start->value, &start) ||
         start != (read->dtype == BT_UINT8 ? 0 : INT8_MIN))
         return 0;
     c->x = (struct factor){ .read = read, .dtype = read->dtype };
@@ -420,9 +420,9 @@ static int emit_rest(const struct channels *c, bt_stmts *to, const struct made *
  * busy: an even number, as two may be done together. */
 static int64_t rows_of_call(const bt_node *extent, uint32_t nthread)
 {
-    enum { CALLS = 4, LEAST_ROWS = 4, MOST_ROWS = 8 };
+    enum { CALLS = 4, LEAST_ROWS = 4, MAX_ROWS = 8 };
     const int64_t rows = cpu_iterations(extent) / (CALLS * (int64_t)nthread) / 2 * 2;
-    return rows < LEAST_ROWS ? LEAST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows;
+    return rows < LEAST_ROWS ? LEAST_ROWS : rows > MAX_ROWS ? MAX_ROWS : rows;
 }
 
 /* ... or as sums that are near have: two rows at least. */

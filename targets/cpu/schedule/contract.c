@@ -407,7 +407,7 @@ struct way {
     double error;                    /* of choice.h */
 };
 
-enum { MOST_WAYS = 4 + 2 * CPU_WAYS_OF_PAIRS };
+enum { MAX_WAYS = 4 + 2 * CPU_WAYS_OF_PAIRS };
 
 static const char *way_of(const struct stage *stage)
 {
@@ -498,7 +498,7 @@ static struct way *wanted_way(const struct cpu_config *config, uint32_t number,
 static bt_status choose_way(bt_graph *g, const struct cpu_config *config,
                             const bt_array *array, struct stage *stage)
 {
-    struct way ways[MOST_WAYS], *best = ways;
+    struct way ways[MAX_WAYS], *best = ways;
     const uint32_t n = find_ways(g, config, array, stage, ways);
     for (uint32_t i = 1; i < n; i++)
         best = ways[i].ns < best->ns ? &ways[i] : best;

@@ -8,7 +8,7 @@
 
 /* Panels that may lie beyond the second cache, and those of a block that stay in it beside the ones
  * before. */
-enum { NEXT_LEAST_NBYTES = 128 * 1024, NEXT_MOST_NBYTES = 512 * 1024 };
+enum { NEXT_LEAST_NBYTES = 128 * 1024, NEXT_MAX_NBYTES = 512 * 1024 };
 
 /* Levels of k of one call, outermost first. */
 struct levels {
@@ -265,7 +265,7 @@ static int find_next(const struct cpu_nest *t, struct tile_call *call)
                   step = bt_node_number(p->bs[p->n]) * b->columns, all = panels_of(p),
                   nbytes = BT_DTYPE_BITS(p->b->dtype) / 8;
     if (!p->tile->epilogue || nn < 2 || all < NEXT_LEAST_NBYTES / nbytes ||
-        step > NEXT_MOST_NBYTES / nbytes || !is_one_call(g, p))
+        step > NEXT_MAX_NBYTES / nbytes || !is_one_call(g, p))
         return 1;
     const struct passes passes = passes_of(t);
     if (passes.n < 1)

@@ -247,7 +247,7 @@ static void choose_plane(struct nest *t)
  * block of sums, what stays in the nearest cache. */
 static void choose_sizes(struct nest *t, uint32_t nthread)
 {
-    enum { CALLS = 8, MOST_PLANES = 16, SUMS_NBYTES = 24 * 1024, COLUMNS = 512 };
+    enum { CALLS = 8, MAX_PLANES = 16, SUMS_NBYTES = 24 * 1024, COLUMNS = 512 };
     const int64_t width = bt_node_number(extent_of(t, t->tiling->n));
     const int64_t height = bt_node_number(extent_of(t, t->by->y));
     const int64_t nrow = cpu_iterations(extent_of(t, t->by->y));
@@ -255,7 +255,7 @@ static void choose_sizes(struct nest *t, uint32_t nthread)
         t->plane < 0 ? 1 : cpu_iterations(extent_of(t, (uint32_t)t->plane));
     t->planes = 1;
     if (t->is_direct) {
-        t->planes = most(1, least(MOST_PLANES, nplane / (CALLS * (int64_t)nthread)));
+        t->planes = most(1, least(MAX_PLANES, nplane / (CALLS * (int64_t)nthread)));
     } else {
         t->columns = width >= 0 && width <= COLUMNS ? most(width, 1) : COLUMNS;
         t->rows =

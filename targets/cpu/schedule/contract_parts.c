@@ -1,7 +1,7 @@
 /* Sums of one row that are read in parts, as the gates of a recurrent cell are. */
 #include "contract.h"
 
-enum { MOST_PARTS = 8 };
+enum { MAX_PARTS = 8 };
 
 /* ---- how an array is read ---- */
 
@@ -122,7 +122,7 @@ bt_status cpu_parts_find(bt_graph *g, uint32_t array, bt_array *out)
     if (!look_at_all(&p))
         return bt_no_memory();
     const int64_t all = bt_node_number(g->arrays[array]->extents[rank - 1]);
-    if (p.width <= 0 || all < 2 * p.width || all % p.width || all / p.width > MOST_PARTS)
+    if (p.width <= 0 || all < 2 * p.width || all % p.width || all / p.width > MAX_PARTS)
         return NULL;
     return make_rows(&p, all / p.width, out) ? NULL : why(g);
 }

@@ -183,12 +183,12 @@ static int emit_call(const struct windows *w, bt_stmts *to, uint32_t divisor,
 static int emit_blocks(const struct windows *w, uint32_t nthread, uint32_t divisor,
                        bt_stmts *to)
 {
-    enum { MOST_PLANES = 16 };
+    enum { MAX_PLANES = 16 };
     bt_graph *g = graph_of(w);
     const bt_stmt *plane = w->nest.nloop > 2 ? w->nest.all[w->nest.nloop - 3] : NULL;
     const bt_stmt *rows = w->nest.axes[0].out, *around = plane ? plane : rows;
     const int64_t size =
-        block_of(around->extent, nthread, plane ? MOST_PLANES : INT64_MAX);
+        block_of(around->extent, nthread, plane ? MAX_PLANES : INT64_MAX);
     const bt_node *zero = bt_node_int(g, 0), *count = around->extent, *at = zero;
     bt_stmt *loop = bt_stmt_add(w->nest.loops, to, BT_STMT_FOR);
     if (!loop)

@@ -472,7 +472,7 @@ static int belong_together(struct cpu_first *f)
 /* Whether the sum is all that the value takes of it. */
 static int is_whole_left(const struct cpu_first *f)
 {
-    enum { MOST_NEAR = 1 << 18 };
+    enum { MAX_NEAR = 1 << 18 };
     bt_graph *g = graph_of(f);
     const bt_node *rest;
     uint8_t *seen;
@@ -481,7 +481,7 @@ static int is_whole_left(const struct cpu_first *f)
     rest = cpu_first_with(f, bt_node_float(g, BT_FLOAT32, 0));
     seen = rest ? new_seen(f) : NULL;
     if (!seen || find_node(rest, reads_positions, f, seen) ||
-        f->axes[0].size * f->axes[1].size > MOST_NEAR / (int64_t)sizeof(float))
+        f->axes[0].size * f->axes[1].size > MAX_NEAR / (int64_t)sizeof(float))
         return 0;
     memset(seen, 0, g->nnode + 1);
     return f->sum->kind != BT_NODE_READ || !find_node(rest, is_sum, f, seen);

@@ -272,7 +272,7 @@ static int open_place_of(struct cpu_part *p, const bt_node *offset, const bt_nod
     const struct cpu_lanes *l = p->lanes;
     bt_graph *g = l->v->graph;
     const uint32_t index = (uint32_t)l->index;
-    const bt_node *lane = bt_node_index(g, index, bt_node_int(g, BT_MOST_DIM));
+    const bt_node *lane = bt_node_index(g, index, bt_node_int(g, BT_MAX_DIM));
     const bt_node *next = bt_node_linear(g, 1, 1, &lane, (int64_t[]){ 1 });
     *stride = bt_node_scalar(g, BT_SCALAR_SUB, bt_node_substitute(g, offset, index, next),
                              bt_node_substitute(g, offset, index, lane));

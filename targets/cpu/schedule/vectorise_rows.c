@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { MOST_TERMS = 256 };
+enum { MAX_TERMS = 256 };
 
 /* How far elements of neighbours along the index are apart; 0: by no number. */
 static int64_t step_along(const bt_node *offset, int64_t index)
@@ -31,7 +31,7 @@ int cpu_is_row(struct vectoriser *v, const bt_stmt *loop, int64_t index)
 {
     const bt_stmt *take = loop->body.len == 1 ? loop->body.at[0] : NULL;
     const int64_t nterm = bt_node_number(loop->extent);
-    if (index < 0 || nterm <= CPU_FEW_TERMS || nterm > MOST_TERMS || !take ||
+    if (index < 0 || nterm <= CPU_FEW_TERMS || nterm > MAX_TERMS || !take ||
         take->kind != BT_STMT_TAKE || take->position ||
         (take->reducer != BT_REDUCER_SUM && take->reducer != BT_REDUCER_PROD &&
          take->reducer != BT_REDUCER_MAX && take->reducer != BT_REDUCER_MIN))

@@ -22,7 +22,7 @@
 
 #include <string.h>
 
-enum { MOST_SIDE = 16 }; // beyond, rows one after the other are nearer to each other
+enum { MAX_SIDE = 16 }; // beyond, rows one after the other are nearer to each other
 
 /* 0 <= term, which is about a loop's index. */
 struct end {
@@ -180,7 +180,7 @@ static int find(struct cpu_part *p, const bt_stmt *stmt, struct window *w)
 {
     while (stmt->kind == BT_STMT_FOR || stmt->kind == BT_STMT_IF) {
         if (stmt->kind == BT_STMT_FOR) {
-            if (w->nloop == 2 || extent_of(stmt) < 1 || extent_of(stmt) > MOST_SIDE)
+            if (w->nloop == 2 || extent_of(stmt) < 1 || extent_of(stmt) > MAX_SIDE)
                 return 0;
             w->loops[w->nloop++] = stmt;
         }

@@ -147,10 +147,10 @@ static int complete(struct cpu_window_nest *w)
 static int64_t step_of(bt_graph *g, const struct cpu_window_axis *axis,
                        const bt_node *place)
 {
-    enum { MOST_STEP = 8 };
+    enum { MAX_STEP = 8 };
     const bt_node *tap = cpu_growth(g, place, axis->tap);
     const bt_node *out = tap ? cpu_growth(g, place, axis->out) : NULL;
-    for (int64_t step = 1; out && step <= MOST_STEP; step++) {
+    for (int64_t step = 1; out && step <= MAX_STEP; step++) {
         if (out == cpu_scaled(g, tap, step) && !cpu_is_size(tap, 0))
             return step;
     }

@@ -11,7 +11,7 @@
 extern unsigned char data_first[], data_end[], bss_first[], bss_end[], stack_end[];
 extern const unsigned char data_from[];
 
-enum { WRITE = 0x04, EXIT = 0x20, PAINT = 0xa5, MOST_STACK = 64 * 1024 };
+enum { WRITE = 0x04, EXIT = 0x20, PAINT = 0xa5, MAX_STACK = 64 * 1024 };
 
 static int32_t ask(int32_t what, const void *with)
 {
@@ -77,7 +77,7 @@ void *memset(void *to, int value, size_t n)
 
 static void start(void)
 {
-    unsigned char *const first = stack_end - MOST_STACK;
+    unsigned char *const first = stack_end - MAX_STACK;
     const unsigned char *used = first;
     int32_t code;
     (void)memcpy(data_first, data_from, (size_t)(data_end - data_first));

@@ -8,7 +8,7 @@
 
 #include "cl.h"
 
-enum { FAKE_MOST_BINARY = 256 };
+enum { FAKE_MAX_BINARY = 256 };
 
 struct fake {
     uint32_t fail_at;       /* the call, counted from 1, that fails; 0: none */

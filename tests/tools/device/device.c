@@ -15,7 +15,7 @@
 #include <baton/op.h>
 #include <baton/target.h>
 
-enum { MOST_WAITS = 4, ROOM_BEHIND = 64 };
+enum { MAX_WAITS = 4, ROOM_BEHIND = 64 };
 
 struct options {
     const char *crash, *hang, *fault;
@@ -289,7 +289,7 @@ struct command {
     const bt_kernel_call *call; /* where it is looked at late; for a fault */
     const bt_buffer *late_to, *late_from;
     uint32_t nwait;
-    bt_event waits[MOST_WAITS];
+    bt_event waits[MAX_WAITS];
 };
 
 struct queue {
@@ -429,7 +429,7 @@ static bt_status put(bt_ctx *ctx, const bt_order *order, const struct command *w
 {
     struct queue *q = order->queue;
     struct instance *i = q->instance;
-    const uint32_t most = has(i, "full") ? 0 : MOST_WAITS;
+    const uint32_t most = has(i, "full") ? 0 : MAX_WAITS;
     if (order->nwait > most)
         return bt_fail(ctx, BT_ERR_LIMIT, "a command waits for %u events, at most %u",
                        order->nwait, most);

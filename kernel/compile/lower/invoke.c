@@ -111,6 +111,8 @@ static bt_status invoke(struct bt__lowerer *l, const struct bt__lower_dims *dims
 
 /* ---- what is made once ---- */
 
+enum { NEAR = 32 }; /* kernels later */
+
 static int writes(const bt_kernel *kernel, uint32_t temp)
 {
     for (uint32_t i = 0; i < kernel->nout; i++) {
@@ -147,13 +149,25 @@ static const void *identity(const struct bt__lowerer *l, const bt_kernel *kernel
     return text ? bt_name_of(l->module->store, text) : NULL;
 }
 
-/* What the kernel has made of the same inputs in this block, or around it; else NULL. */
-static const struct bt__lower_made *find_made(const struct bt__lowerer *l, const void *of,
-                                              const bt_kernel *kernel,
-                                              const bt_type *dims,
-                                              const struct bt__lower_buffers *all)
+/* Whether the products of a block share all that the kernel reads. */
+static int reads_shared(const bt_kernel *kernel, const uint8_t *is_shared)
 {
-    const struct bt__lower_made *made = bt_map_find(&l->made, of);
+    for (uint32_t i = 0; i < kernel->nin; i++) {
+        if (!is_shared[kernel->in[i].index])
+            return 0;
+    }
+    return 1;
+}
+
+/* What the kernel has made of the same inputs in this block, or around it; else NULL. What few read is
+ * not held over many other kernels, where its memory costs more than it takes to make it again: so a
+ * value that is computed again to save memory is. */
+static struct bt__lower_made *find_made(const struct bt__lowerer *l, const void *of,
+                                        const bt_kernel *kernel, const bt_type *dims,
+                                        const struct bt__lower_buffers *all,
+                                        const uint8_t *is_shared)
+{
+    struct bt__lower_made *made = bt_map_find(&l->made, of);
     for (; made; made = made->before) {
         int same = made->dims == dims || kernel->makes;
         for (uint32_t i = 0; same && i < kernel->nin; i++)
@@ -161,7 +175,9 @@ static const struct bt__lower_made *find_made(const struct bt__lowerer *l, const
         if (same)
             break;
     }
-    return made;
+    return made && (l->ninvoke - made->last <= NEAR || reads_shared(kernel, is_shared))
+               ? made
+               : NULL;
 }
 
 static bt_status keep_made(struct bt__lowerer *l, const void *of, const bt_kernel *kernel,
@@ -176,7 +192,12 @@ static bt_status keep_made(struct bt__lowerer *l, const void *of, const bt_kerne
         in[i] = all->by_kind[BT_BUFFER_INPUT].at[kernel->in[i].index];
     for (uint32_t i = 0; i < kernel->nout; i++)
         out[i] = all->by_kind[BT_BUFFER_TEMP].at[kernel->out[i].index];
-    *made = (struct bt__lower_made){ of, dims, in, out, bt_map_find(&l->made, of) };
+    *made = (struct bt__lower_made){ .of = of,
+                                     .dims = dims,
+                                     .in = in,
+                                     .out = out,
+                                     .last = l->ninvoke,
+                                     .before = bt_map_find(&l->made, of) };
     return BT_PUSH(l->arena, &l->all_made, made) && bt_map_put(&l->made, of, made)
                ? NULL
                : bt_no_memory();
@@ -186,8 +207,8 @@ static bt_status keep_made(struct bt__lowerer *l, const void *of, const bt_kerne
 bt_status bt__lower_forget_made(struct bt__lowerer *l, uint32_t n)
 {
     while (l->all_made.len > n) {
-        const struct bt__lower_made *made = l->all_made.at[--l->all_made.len];
-        if (!bt_map_put(&l->made, made->of, (void *)(uintptr_t)made->before))
+        struct bt__lower_made *made = l->all_made.at[--l->all_made.len];
+        if (!bt_map_put(&l->made, made->of, made->before))
             return bt_no_memory();
     }
     return NULL;
@@ -199,11 +220,11 @@ bt_status bt__lower_invoke(struct bt__lowerer *l, const struct bt__lower_dims *d
 {
     const bt_kernel *const *kernels = &l->kernels->kernels.at[p->first];
     const uint32_t n = p->lowering.nkernel, ntemp = p->lowering.ntemp;
-    const struct bt__lower_made **made =
-        BT_NEWS(l->arena, const struct bt__lower_made *, n);
+    struct bt__lower_made **made = BT_NEWS(l->arena, struct bt__lower_made *, n);
+    const uint8_t *is_shared = bt_primitive_shared(l->arena, dims->func);
     const void **of = BT_NEWS(l->arena, const void *, n);
     const bt_value **temps = BT_NEWS(l->arena, const bt_value *, ntemp);
-    if (!made || !of || !temps)
+    if (!made || !of || !temps || !is_shared)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
         if (!makes_temps(&p->lowering, kernels[i]))
@@ -211,7 +232,9 @@ bt_status bt__lower_invoke(struct bt__lowerer *l, const struct bt__lower_dims *d
         of[i] = identity(l, kernels[i]);
         if (!of[i])
             return bt_no_memory();
-        made[i] = find_made(l, of[i], kernels[i], dims->values, all);
+        made[i] = find_made(l, of[i], kernels[i], dims->values, all, is_shared);
+        if (made[i])
+            made[i]->last = l->ninvoke;
         for (uint32_t k = 0; made[i] && k < kernels[i]->nout; k++)
             temps[kernels[i]->out[k].index] = made[i]->out[k];
     }
@@ -222,6 +245,7 @@ bt_status bt__lower_invoke(struct bt__lowerer *l, const struct bt__lower_dims *d
             return bt_no_memory();
     }
     for (uint32_t i = 0; i < n; i++) {
+        l->ninvoke++;
         if (!made[i])
             BT_TRY(invoke(l, dims, p, kernels[i], all));
         if (!made[i] && of[i])

@@ -14,7 +14,8 @@ struct bt__lower_made {
     const void *of; /* which kernel: the same of those that make the same */
     const bt_type *dims;
     const bt_value *const *in, *const *out;
-    const struct bt__lower_made *before; /* of the same kernel */
+    uint32_t last;                 /* number of the last invocation that had it */
+    struct bt__lower_made *before; /* of the same kernel */
 };
 
 typedef bt_vec(const bt_value *) bt__lower_values;
@@ -44,7 +45,8 @@ struct bt__lowerer {
     bt_vec(struct bt__lower_copy) copied; /* in order */
     bt_map
         made; /* which kernel -> the last that it made in the block at hand, or around it */
-    bt_vec(const struct bt__lower_made *) all_made; /* in order */
+    bt_vec(struct bt__lower_made *) all_made; /* in order */
+    uint32_t ninvoke;                         /* so far */
     uint32_t has_control_flow;
     bt_map apart; /* primitive function -> the function that calls it apart */
     bt_map seen;  /* functions */

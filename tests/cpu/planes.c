@@ -247,7 +247,10 @@ static void draw_first(const struct cpu_callee *row, struct first_room *room,
     const int is_square = draw(seed, 4) != 0;
     const int64_t height = 1 + draw(seed, MAX_SIDE),
                   width = 1 + draw(seed, draw(seed, 8) ? MAX_SIDE : MAX_WIDTH);
-    const int64_t side = 2 + draw(seed, 2), step = is_square ? 2 : 1 + draw(seed, 3);
+    const int64_t side = draw(seed, 3) ? 2 + draw(seed, 2) : 1 + draw(seed, 5);
+    const int64_t step = !is_square      ? 1 + draw(seed, 3)
+                         : draw(seed, 3) ? 2
+                                         : side; // windows lie side by side
     const int64_t rows = 1 + draw(seed, (uint32_t)(height / step + 1)),
                   columns = 1 + draw(seed, (uint32_t)(width / step + 1));
     const int64_t x_row = width + draw(seed, 2) * APART,
@@ -498,6 +501,8 @@ static void test_adjoints_of_pools(void **state)
         { 3, 2, 0, 12, 34, 6, 17, 1, "t", "" }, // the last windows are not whole
         { 5, 3, 2, 14, 20, 5, 7, 1, "t", "" },
         { 2, 3, 0, 11, 11, 4, 4, 1, "t", "" },
+        { 3, 3, 0, 12, 33, 4, 11, 1, "t", "" }, // side by side
+        { 4, 4, 0, 13, 18, 3, 4, 1, "t", "" },
         { 3, 2, 1, 14, 36, 7, 18, 1, "t", " * x[n, c, a, b]" },
         { 2, 2, 0, 12, 12, 6, 6, 1, "t", " * x[n, c, a, b]" },
         { 3, 1, 1, 9, 9, 9, 9, 0, "t", "" }, // the last window comes first

@@ -294,18 +294,19 @@ STRIP(max_first)
             .top = n[CPU_FIRST_TOP],
             .left = n[CPU_FIRST_LEFT],
         };
-        const int is_covered = is_square && side == step && plane.top <= 0 &&
-                               plane.left <= 0 &&
-                               plane.top + plane.rows * side >= height &&
-                               plane.left + plane.columns * side >= width;
+        const int goes_by_vectors = is_square && step == 2 && (side == 2 || side == 3);
+        // vectors of windows that are apart write all of their places
+        const int is_covered = goes_by_vectors && side == 2 && plane.top <= 0 &&
+                               plane.left <= 0 && plane.top + plane.rows * 2 >= height &&
+                               plane.left + plane.columns * 2 >= width;
         for (int64_t r = 0; r < height && !is_covered; r++)
             memset(plane.g + r * plane.g_row, 0, (size_t)width * sizeof(float));
-        if (is_square && side == 2 && step == 2)
-            find_first_of(&plane, 2, 2);
-        else if (is_square && side == 3 && step == 2)
-            find_first_of(&plane, 3, 2);
-        else
+        if (!goes_by_vectors)
             find_any_first(&plane, n, is_apart);
+        else if (side == 2)
+            find_first_of(&plane, 2, 2);
+        else
+            find_first_of(&plane, 3, 2);
     }
     return 0;
 }

@@ -51,12 +51,14 @@ class Program:
         size = self.sizes[of]
         if way < 0.45:
             text = self.map(of)
-        elif way < 0.55 and size > 1:
-            begin = self.pick.choice([0, size // 2])
-            text = (f"strided_slice(%{of}, begin={[0] * self.axis + [begin]}, end={[9] * self.axis + [size // 2 + begin]}, "
+        elif way < 0.57 and size > 1:
+            count = self.pick.choice([size // 2, size // 2, max(size // 4, 1), self.pick.randint(1, size)])
+            begin = self.pick.choice([0, size // 2, size - count, self.pick.randint(0, size - count)])
+            begin = min(begin, size - count)
+            text = (f"strided_slice(%{of}, begin={[0] * self.axis + [begin]}, end={[9] * self.axis + [begin + count]}, "
                     f"axes={list(range(self.axis + 1))})")
-            size //= 2
-        elif way < 0.6:
+            size = count
+        elif way < 0.62:
             text = f"reshape(reshape(%{of}, newshape=[-1]), newshape={self.shape(size)})"
         else:
             made = [name for name in self.sizes if name not in self.inputs][-4:]

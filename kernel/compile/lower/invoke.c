@@ -96,7 +96,8 @@ static bt_status invoke(struct bt__lowerer *l, const struct bt__lower_dims *dims
     }
     if (p->npart)
         bt_text_addf(&attrs, "]");
-    if (p->slice >= 0)
+    // in memory of a target's own, who reads a tensor waits for the command that wrote it
+    if (p->slice >= 0 && !l->space)
         bt_text_addf(&attrs, ", slice=%" PRId64, p->slice);
     BT_TRY(pick(l, all, kernel->nin, in, &args[0]));
     BT_TRY(pick(l, all, kernel->nout, kernel->out, &args[1]));

@@ -310,14 +310,35 @@ static bt_status shift_stage(bt_graph *g, const struct cpu_config *config,
     return read_sums(g, stage, shifted, sum, read);
 }
 
+/* The sums of a stage get one of their own, whose axis i is axis order[i] of the stage, which reads them. */
+static bt_status give_stage(bt_graph *g, const struct cpu_config *config,
+                            struct stage *stage, const bt_array *sums,
+                            const uint32_t *order)
+{
+    const bt_array whole = *g->arrays[stage->array];
+    const bt_node *sum = stage->tiling.view.reduce;
+    const bt_node **indices = BT_NEWS(g->arena, const bt_node *, whole.rank);
+    uint32_t number;
+    for (uint32_t i = 0; indices && i < whole.rank; i++)
+        indices[i] = bt_node_index(g, order[i], whole.extents[order[i]]);
+    g->narray = stage->first; // factors follow the sums
+    if (!indices || !bt_graph_add_array(g, sums, &number))
+        return why(g);
+    const bt_node *read = bt_node_cast(
+        g, sum->dtype, bt_node_read(g, number, sums->dtype, sums->rank, indices));
+    if (!read)
+        return why(g);
+    BT_TRY(read_sums(g, stage, number, sum, read));
+    return find_tiling(g, config, sums, stage);
+}
+
 /* Sums that are better with other axes innermost get a stage of their own. */
 static bt_status order_stage(bt_graph *g, const struct cpu_config *config,
                              struct stage *stage)
 {
     const bt_array whole = *g->arrays[stage->array];
-    const bt_node *sum = stage->tiling.view.reduce;
     const uint32_t narray = g->narray;
-    uint32_t order[BT_MAX_RANK], number;
+    uint32_t order[BT_MAX_RANK];
     bt_array sums;
     if (whole.rank < 3)
         return NULL;
@@ -326,18 +347,7 @@ static bt_status order_stage(bt_graph *g, const struct cpu_config *config,
         g->narray = narray;
         return NULL;
     }
-    const bt_node **indices = BT_NEWS(g->arena, const bt_node *, whole.rank);
-    for (uint32_t i = 0; indices && i < whole.rank; i++)
-        indices[i] = bt_node_index(g, order[i], whole.extents[order[i]]);
-    g->narray = stage->first; // factors follow the sums
-    if (!indices || !bt_graph_add_array(g, &sums, &number))
-        return why(g);
-    const bt_node *read = bt_node_cast(
-        g, sum->dtype, bt_node_read(g, number, sums.dtype, sums.rank, indices));
-    if (!read)
-        return why(g);
-    BT_TRY(read_sums(g, stage, number, sum, read));
-    return find_tiling(g, config, &sums, stage);
+    return give_stage(g, config, stage, &sums, order);
 }
 
 /* Few columns are best turned, and a tile that is turned makes no more of its sums than an epilogue:
@@ -349,7 +359,7 @@ static bt_status part_stage(bt_graph *g, const struct cpu_config *config,
     const bt_array whole = *g->arrays[stage->array];
     const bt_node *sum = p->view.reduce;
     bt_array sums = whole;
-    uint32_t number;
+    uint32_t order[BT_MAX_RANK];
     if (cpu_is_constant(g, config, p->a) || cpu_is_epilogue(whole.body, sum))
         return NULL;
     sums.dtype = p->view.dtype;
@@ -361,18 +371,9 @@ static bt_status part_stage(bt_graph *g, const struct cpu_config *config,
     if (!turned ||
         cpu_ns_of_tiles(turned) + cpu_ns_of_panels(turned) >= cpu_ns_of_tiles(p))
         return NULL;
-    const bt_node **indices = BT_NEWS(g->arena, const bt_node *, sums.rank);
-    for (uint32_t i = 0; indices && i < sums.rank; i++)
-        indices[i] = bt_node_index(g, i, sums.extents[i]);
-    g->narray = stage->first; // factors follow the sums
-    if (!indices || !bt_graph_add_array(g, &sums, &number))
-        return why(g);
-    const bt_node *read = bt_node_cast(
-        g, sum->dtype, bt_node_read(g, number, sums.dtype, sums.rank, indices));
-    if (!read)
-        return why(g);
-    BT_TRY(read_sums(g, stage, number, sum, read));
-    return find_tiling(g, config, &sums, stage);
+    for (uint32_t i = 0; i < sums.rank; i++)
+        order[i] = i;
+    return give_stage(g, config, stage, &sums, order);
 }
 
 /* A line along panels as rows of the parts in which it is read, if that is one too. */

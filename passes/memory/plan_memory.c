@@ -6,7 +6,8 @@
  * first, or those that are large for long, each at the lowest offset or in the smallest gap
  * that holds it; of these six plans the smallest is taken. Tensors that make up another one,
  * as what a concatenation reads, are laid into it, and what has elements of another in one piece,
- * as a slice of rows, where these are, where that takes hardly more memory: then nothing is copied. A target's memory whose blocks have a greatest size gets as many as
+ * as a slice of rows, where these are, where that takes hardly more memory: then nothing is
+ * copied. A target's memory whose blocks have a greatest size gets as many as
  * that takes. Tensors of the result keep storage of their own, as they outlive the call.
  * Sizes may be dims that are known at the call. They are compared by their values for a
  * sample of the dims, but a tensor is placed only where it is proved that all others keep

@@ -168,9 +168,10 @@ static struct bt__lower_made *find_made(const struct bt__lowerer *l, const void 
                                         const struct bt__lower_buffers *all,
                                         const uint8_t *is_shared)
 {
-    struct bt__lower_made *made = bt_map_find(&l->made, of);
+    struct bt__lower_made *made =
+        bt_map_find(&l->made, all->by_kind[BT_BUFFER_INPUT].at[kernel->in[0].index]);
     for (; made; made = made->before) {
-        int same = made->dims == dims || kernel->makes;
+        int same = made->of == of && (made->dims == dims || kernel->makes);
         for (uint32_t i = 0; same && i < kernel->nin; i++)
             same = made->in[i] == all->by_kind[BT_BUFFER_INPUT].at[kernel->in[i].index];
         if (same)
@@ -198,8 +199,8 @@ static bt_status keep_made(struct bt__lowerer *l, const void *of, const bt_kerne
                                      .in = in,
                                      .out = out,
                                      .last = l->ninvoke,
-                                     .before = bt_map_find(&l->made, of) };
-    return BT_PUSH(l->arena, &l->all_made, made) && bt_map_put(&l->made, of, made)
+                                     .before = bt_map_find(&l->made, in[0]) };
+    return BT_PUSH(l->arena, &l->all_made, made) && bt_map_put(&l->made, in[0], made)
                ? NULL
                : bt_no_memory();
 }
@@ -209,7 +210,7 @@ bt_status bt__lower_forget_made(struct bt__lowerer *l, uint32_t n)
 {
     while (l->all_made.len > n) {
         struct bt__lower_made *made = l->all_made.at[--l->all_made.len];
-        if (!bt_map_put(&l->made, made->of, made->before))
+        if (!bt_map_put(&l->made, made->in[0], made->before))
             return bt_no_memory();
     }
     return NULL;
@@ -222,16 +223,17 @@ bt_status bt__lower_invoke(struct bt__lowerer *l, const struct bt__lower_dims *d
     const bt_kernel *const *kernels = &l->kernels->kernels.at[p->first];
     const uint32_t n = p->lowering.nkernel, ntemp = p->lowering.ntemp;
     struct bt__lower_made **made = BT_NEWS(l->arena, struct bt__lower_made *, n);
-    const uint8_t *is_shared = bt_primitive_shared(l->arena, dims->func);
+    const uint8_t *is_shared = NULL; // looked for where it is asked
     const void **of = BT_NEWS(l->arena, const void *, n);
     const bt_value **temps = BT_NEWS(l->arena, const bt_value *, ntemp);
-    if (!made || !of || !temps || !is_shared)
+    if (!made || !of || !temps)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
         if (!makes_temps(&p->lowering, kernels[i]))
             continue;
         of[i] = identity(l, kernels[i]);
-        if (!of[i])
+        is_shared = is_shared ? is_shared : bt_primitive_shared(l->arena, dims->func);
+        if (!of[i] || !is_shared)
             return bt_no_memory();
         made[i] = find_made(l, of[i], kernels[i], dims->values, all, is_shared);
         if (made[i])

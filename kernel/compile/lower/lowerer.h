@@ -15,7 +15,7 @@ struct bt__lower_made {
     const bt_type *dims;
     const bt_value *const *in, *const *out;
     uint32_t last;                 /* number of the last invocation that had it */
-    struct bt__lower_made *before; /* of the same kernel */
+    struct bt__lower_made *before; /* of the same first input */
 };
 
 typedef bt_vec(const bt_value *) bt__lower_values;
@@ -44,7 +44,7 @@ struct bt__lowerer {
     bt_map *copies; /* by space: tensor of another -> its copy there */
     bt_vec(struct bt__lower_copy) copied; /* in order */
     bt_map
-        made; /* which kernel -> the last that it made in the block at hand, or around it */
+        made; /* first input -> the last made of it in the block at hand, or around it */
     bt_vec(struct bt__lower_made *) all_made; /* in order */
     uint32_t ninvoke;                         /* so far */
     uint32_t has_control_flow;

@@ -1,6 +1,6 @@
 /*
- * Functions that only change the shape, or take what lies in one piece. Their graph is one read, and the read's place in
- * row-major order is the element's own:
+ * Functions that only change the shape, or take what lies in one piece. Their graph is one read, and
+ * the read's place in row-major order is the element's own:
  *
  *     s0[i0, i1] = a0[floordiv(i0, 3), mod(i0, 3), i1]      of a0[2, 3, 4], s0[6, 4]
  *     12 * floordiv(i0, 3) + 4 * mod(i0, 3) + i1  =  4 * i0 + i1

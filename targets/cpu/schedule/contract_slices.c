@@ -56,12 +56,15 @@ static int64_t terms_inside(const struct cpu_tiling *p, uint32_t *first)
     return nlevel ? terms : 0;
 }
 
-/* Bytes that a term of a tile brings: B's row, and the lines that A's column lies in, which taps along
- * a line share. */
+/* Bytes that a term of a tile brings: B's row, and A's column, of a strip as it lies; else the lines
+ * that the column lies in, which taps along a line share. */
 static int64_t nbytes_of_term(const struct cpu_tiling *p)
 {
     const int64_t mr = p->tile->mr, nbytes = nbytes_of(p->a);
-    const int64_t step = p->strip ? 1 : bt_node_number(p->as[p->m]);
+    const int64_t row = p->tile->nr * nbytes_of(p->b);
+    if (p->strip)
+        return row + p->strip * nbytes;
+    const int64_t step = bt_node_number(p->as[p->m]);
     int64_t shared = 1;
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         const int64_t along = bt_node_number(p->as[d]);
@@ -71,7 +74,7 @@ static int64_t nbytes_of_term(const struct cpu_tiling *p)
     int64_t column = mr * LINE_NBYTES;
     if (step >= 0)
         column = at_most(column, LINE_NBYTES + (mr - 1) * step * nbytes);
-    return p->tile->nr * nbytes_of(p->b) + bt_ceildiv_int64(column, shared);
+    return row + bt_ceildiv_int64(column, shared);
 }
 
 /* Slices, and how many iterations of *dim each has; 0: there are none. A tile's term is done in as

@@ -48,7 +48,7 @@ static const bt_type *annotate_named(struct annotate *a, const bt_type *name)
         if (known)
             return known;
     }
-    if (a->how == ANNOTATE_DECLARED)
+    if (a->how == ANNOTATE_DECLARED || a->how == ANNOTATE_ATTR)
         return NULL;
     const bt_type *dim = annotate_dim(a);
     if (dim && !bt_map_put(&a->function->names, name, (void *)(uintptr_t)dim))
@@ -74,6 +74,8 @@ static const bt_type *annotate_part(struct annotate *a, const bt_type *leaf)
         return NULL;
     if (leaf->kind == BT_TYPE_OPAQUE)
         return annotate_named(a, leaf);
+    if (a->how == ANNOTATE_ATTR)
+        return NULL;
     if (leaf->kind == BT_TYPE_VAR && !is_declared(a->function, leaf))
         a->failed = bt_fail_at(a->solver->ctx, BT_ERR_NAME, a->solver->store,
                                a->of ? a->of->span : a->function->func->span,
@@ -100,7 +102,7 @@ static const bt_type *annotate_leaf(bt__type_walk *walk, const bt_type *leaf)
 static bt_status annotate(struct annotate *a, const bt_type *type, const bt_type **out)
 {
     bt_solver *s = a->solver;
-    if (a->how != ANNOTATE_TERM && bt_type_kind_of(type) != BT_KIND_TYPE)
+    if (a->how < ANNOTATE_TERM && bt_type_kind_of(type) != BT_KIND_TYPE)
         return bt_fail_at(s->ctx, BT_ERR_KIND, s->store,
                           a->of ? a->of->span : a->function->func->span,
                           "the annotation %s is of kind %s, but must be a type",

@@ -348,6 +348,10 @@ bt_status bt__try_promises(bt_solver *, struct bt__node *, int *holds) BT_MUST_U
 bt_status bt__try_op(bt_solver *, struct bt__node *) BT_MUST_USE;
 bt_status bt__try_call(bt_solver *, struct bt__node *) BT_MUST_USE;
 bt_status bt__try_match(bt_solver *, struct bt__node *) BT_MUST_USE;
+/* The result of a function type as one call of it, by this node, gives it: dims that only the
+ * run knows are other ones for each call. */
+bt_status bt__result_of_call(bt_solver *, struct bt__node *, const bt_func_type *,
+                             const bt_type **out) BT_MUST_USE;
 /* The type of a constructor's field with its `?` put in: holes that the node `owner`
  * computes, or, owner 0, opaque dims, the same whenever the node asks for the key. */
 bt_status bt__field_type(bt_solver *, struct bt__node *, const void *key, uint32_t owner,
@@ -370,8 +374,8 @@ bt_status bt__check_match(bt_solver *, const bt_match *) BT_MUST_USE;
 
 /* What an annotation means in its function: `?` in a parameter is a new variable of it,
  * elsewhere a hole that the node `owner` computes. NULL annotation: NULL. TERM: a type
- * argument, of any kind. */
-enum { ANNOTATE_PARAM, ANNOTATE_VALUE, ANNOTATE_DECLARED, ANNOTATE_TERM };
+ * argument, of any kind. ATTR: an attribute's, in which `?a` is what annotations say it is. */
+enum { ANNOTATE_PARAM, ANNOTATE_VALUE, ANNOTATE_DECLARED, ANNOTATE_TERM, ANNOTATE_ATTR };
 bt_status bt__annotate(bt_solver *, struct bt__function *, const bt_type *, uint32_t how,
                        uint32_t owner, const bt_value *of,
                        const bt_type **out) BT_MUST_USE;
@@ -411,10 +415,14 @@ bt_status bt__end_group(bt_solver *, uint32_t n,
 
 /* ---- attrs.c ---- */
 
-/* A call's attributes with the globals in them replaced; the same where there are
- * none. */
-typedef bt_status bt__map_value(void *self, const bt_value *, const bt_value **out);
-bt_status bt__map_attrs(bt_solver *, const bt_call *, bt__map_value *, void *self,
+/* What becomes of what attributes refer to: a global; a term with opaque dims. */
+typedef struct bt__attr_map {
+    bt_status (*global)(void *self, const bt_value *, const bt_value **out);
+    bt_status (*term)(void *self, const bt_type *, const bt_type **out);
+    void *self;
+} bt__attr_map;
+/* A call's attributes mapped; the same where there is nothing to map. */
+bt_status bt__map_attrs(bt_solver *, const bt_call *, const bt__attr_map *,
                         const void **out) BT_MUST_USE;
 
 /* ---- write.c ---- */

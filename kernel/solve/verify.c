@@ -5,6 +5,7 @@
  *   scoping    what is used is bound before, in the same block or one around it
  *   structure  each binding by its kind: verify_value.c
  *   types      there, closed, and what operands and regions give
+ *   dims       those that attributes name are dims of values bound before
  *
  * Nodes may have been built by hand: nothing is relied on before it has been checked.
  */
@@ -98,6 +99,52 @@ bt_status bt__verify_type(struct bt__verifier *v, const bt_value *value, const c
     return NULL;
 }
 
+static const bt_type *note_dim(bt_subst *subst, const bt_type *leaf)
+{
+    struct scope_check *check = subst->state;
+    if (leaf->kind == BT_TYPE_OPAQUE &&
+        !bt_map_put(&check->verifier->dims, leaf, (void *)(uintptr_t)leaf))
+        check->stray = leaf;
+    return NULL;
+}
+
+/* What attributes behind the value may name: dims of its type, and those that are its elements. */
+static bt_status note_dims(struct bt__verifier *v, const bt_value *value)
+{
+    const bt_call *call = bt_as_call(value);
+    struct scope_check check = { .verifier = v };
+    bt_subst subst = { .leaf = note_dim, .state = &check };
+    if (value->type->has & BT_HAS_OPAQUE && !bt_type_subst(v->store, &subst, value->type))
+        return bt_store_why(v->ctx, v->store);
+    for (uint32_t i = 0; call && call->contents && i < call->contents->n; i++) {
+        if (!bt_type_subst(v->store, &subst, call->contents->dims[i]))
+            return bt_store_why(v->ctx, v->store);
+    }
+    return check.stray ? bt_no_memory() : NULL;
+}
+
+static const bt_type *check_dim(bt_subst *subst, const bt_type *leaf)
+{
+    struct scope_check *check = subst->state;
+    if (leaf->kind == BT_TYPE_OPAQUE && !bt_map_find(&check->verifier->dims, leaf))
+        check->stray = leaf;
+    return NULL;
+}
+
+bt_status bt__verify_dims(struct bt__verifier *v, const bt_value *value, const char *what,
+                          const bt_type *term)
+{
+    struct scope_check check = { .verifier = v };
+    bt_subst subst = { .leaf = check_dim, .state = &check };
+    if (!(term->has & BT_HAS_OPAQUE))
+        return NULL;
+    if (!bt_type_subst(v->store, &subst, term))
+        return bt_store_why(v->ctx, v->store);
+    return check.stray ? bt__verify_fail(
+                             v, value, "%s names a dim that no value before it has", what)
+                       : NULL;
+}
+
 static bt_status check_value_type(struct bt__verifier *v, const bt_value *value)
 {
     if (!v->module->is_typed)
@@ -106,7 +153,8 @@ static bt_status check_value_type(struct bt__verifier *v, const bt_value *value)
     if (bt_type_kind_of(value->type) != BT_KIND_TYPE)
         return bt__verify_fail(v, value, "its type has kind %s",
                                bt_kind_name(bt_type_kind_of(value->type)));
-    return NULL;
+    // what a closure's type mentions comes from its block, or from around it
+    return value->kind == BT_VALUE_CLOSURE ? NULL : note_dims(v, value);
 }
 
 /* ---- operands ---- */
@@ -435,6 +483,7 @@ static bt_status check_module(struct bt__verifier *v)
             return bt__verify_fail(v, NULL, "it is defined twice");
         bt_map_init(&v->places, v->arena, 0);
         bt_map_init(&v->vars, v->arena, 0);
+        bt_map_init(&v->dims, v->arena, 0);
         BT_TRY(check_global(v, v->global));
         bt_arena_release(v->arena, mark);
     }

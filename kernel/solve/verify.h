@@ -18,6 +18,7 @@ struct bt__verifier {
     bt_arena *arena;
     bt_map places; /* value -> PLACE_... */
     bt_map vars;   /* type variables in scope -> themselves */
+    bt_map dims;   /* opaque dims of values so far -> themselves */
     uint32_t depth;
     const bt__promises *promises; /* of the functions around what is looked at */
 };
@@ -27,6 +28,9 @@ bt_status bt__verify_fail(struct bt__verifier *, const bt_value *, const char *f
                           ...) BT_MUST_USE BT_PRINTF(3, 4);
 /* A type of a typed module: there, without holes, closed but for variables in scope. */
 bt_status bt__verify_type(struct bt__verifier *, const bt_value *, const char *what,
+                          const bt_type *) BT_MUST_USE;
+/* Dims in the term that only the run knows: values so far have them. */
+bt_status bt__verify_dims(struct bt__verifier *, const bt_value *, const char *what,
                           const bt_type *) BT_MUST_USE;
 /* What a binding says of itself; its operands have been looked at, its regions not. */
 bt_status bt__verify_value(struct bt__verifier *, const bt_value *) BT_MUST_USE;

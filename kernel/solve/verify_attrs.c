@@ -15,7 +15,8 @@ static bt_status check_term(struct bt__verifier *v, const bt_call *call,
     memcpy(&term, (const char *)call->attrs + row->offset, sizeof(term));
     if (!term || !v->module->is_typed)
         return NULL;
-    return bt__verify_type(v, &call->base, row->name, term);
+    BT_TRY(bt__verify_type(v, &call->base, row->name, term));
+    return bt__verify_dims(v, &call->base, row->name, term);
 }
 
 static bt_status check_func(struct bt__verifier *v, const bt_call *call,

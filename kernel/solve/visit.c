@@ -87,10 +87,16 @@ static bt_status submit_flow(bt_solver *s, struct bt__slot *slot, uint32_t what,
     return bt__submit(s, &node, &kept);
 }
 
-/* A function as its operator's relation sees it: typed. */
+/* Attributes as the operator's relation sees them. */
+struct attrs {
+    bt_solver *solver;
+    const struct bt__slot *slot;
+};
+
 static bt_status type_function(void *self, const bt_value *value, const bt_value **out)
 {
-    bt_solver *s = self;
+    const struct attrs *a = self;
+    bt_solver *s = a->solver;
     bt_global_ref *typed = BT_NEW(bt_store_arena(s->store), bt_global_ref);
     if (!typed)
         return bt_no_memory();
@@ -100,13 +106,25 @@ static bt_status type_function(void *self, const bt_value *value, const bt_value
     return NULL;
 }
 
+/* A builder's one call has the dims that are meant. */
+static bt_status annotate_term(void *self, const bt_type *term, const bt_type **out)
+{
+    const struct attrs *a = self;
+    *out = term;
+    return a->solver->globals ? bt__annotate(a->solver, a->slot->function, term,
+                                             ANNOTATE_ATTR, 0, a->slot->value, out)
+                              : NULL;
+}
+
 static bt_status visit_op(bt_solver *s, struct bt__slot *slot, const bt_call *call)
 {
     const bt_type **types;
+    struct attrs attrs = { s, slot };
+    const bt__attr_map map = { type_function, annotate_term, &attrs };
     struct bt__node node = bt__node_begin(s, NODE_OP, slot);
     BT_TRY(types_of(s, call->narg, call->args, &types));
     node.u.op.op = call->op;
-    BT_TRY(bt__map_attrs(s, call, type_function, s, &node.u.op.attrs));
+    BT_TRY(bt__map_attrs(s, call, &map, &node.u.op.attrs));
     node.u.op.call = call;
     node.u.op.narg = call->narg;
     node.u.op.args = types;

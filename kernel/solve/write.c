@@ -104,10 +104,25 @@ static bt_status write_type_args(struct writer *w, const struct bt__slot *slot,
     return final_all(w->solver, slot, slot->ntype_arg, slot->type_args, &call->type_args);
 }
 
+struct attrs {
+    struct writer *writer;
+    const struct bt__slot *slot;
+};
+
 static bt_status write_function_attr(void *self, const bt_value *old,
                                      const bt_value **out)
 {
-    return write_operand(self, old, out);
+    const struct attrs *a = self;
+    return write_operand(a->writer, old, out);
+}
+
+static bt_status write_term(void *self, const bt_type *old, const bt_type **out)
+{
+    const struct attrs *a = self;
+    bt_solver *s = a->writer->solver;
+    BT_TRY(
+        bt__annotate(s, a->slot->function, old, ANNOTATE_ATTR, 0, a->slot->value, out));
+    return final(s, a->slot, *out, out);
 }
 
 static bt_status write_call(struct writer *w, const struct bt__slot *slot,
@@ -118,9 +133,10 @@ static bt_status write_call(struct writer *w, const struct bt__slot *slot,
     if (call.callee_kind == BT_CALLEE_VALUE)
         call.callee = *operands++;
     call.args = operands;
+    struct attrs attrs = { w, slot };
+    const bt__attr_map map = { write_function_attr, write_term, &attrs };
     if (call.callee_kind == BT_CALLEE_OP)
-        BT_TRY(bt__map_attrs(w->solver, bt_as_call(slot->value), write_function_attr, w,
-                             &call.attrs));
+        BT_TRY(bt__map_attrs(w->solver, bt_as_call(slot->value), &map, &call.attrs));
     BT_TRY(write_type_args(w, slot, &call));
     call.ncheck = slot->checks.len;
     call.checks = slot->checks.at;

@@ -2,10 +2,10 @@
  * dead-code: drop bindings that are not needed, and functions that the entry does not
  * reach.
  * What writes, draws random numbers or does I/O stays, and so does a statement (`holds`)
- * that does not follow from its operands; what else may only fail, diverge or allocate
- * goes. Where it is not known which function the program is run from, as with baton opt
- * without --entry, all functions stay. With bindings=False only functions go, as by Relay's
- * RemoveUnusedFunctions.
+ * that does not follow from its operands, and the value whose dims an attribute names; what
+ * else may only fail, diverge or allocate goes. Where it is not known which function the
+ * program is run from, as with baton opt without --entry, all functions stay. With
+ * bindings=False only functions go, as by Relay's RemoveUnusedFunctions.
  * needs    effects, call-graph
  * keeps    every invariant
  * option   bindings   drop bindings too, default True
@@ -30,7 +30,8 @@ struct marking {
     const bt_module *module;
     const bt_effects *effects;
     bt_arena *arena;
-    bt_map live; /* bindings */
+    bt_map live;   /* bindings */
+    bt_map births; /* dims that only the run knows -> the binding that has them first */
     bt_vec(const bt_value *) queue;
 };
 
@@ -42,6 +43,70 @@ static bt_status mark(struct marking *m, const bt_value *value)
         return bt_no_memory();
     return NULL;
 }
+
+/* ---- dims that only the run knows ---- */
+
+struct dims {
+    struct marking *marking;
+    const bt_value *value;
+    bt_status failed;
+};
+
+static const bt_type *note_birth(bt_subst *subst, const bt_type *leaf)
+{
+    struct dims *d = subst->state;
+    bt_map *births = &d->marking->births;
+    if (leaf->kind == BT_TYPE_OPAQUE && !bt_map_find(births, leaf) &&
+        !bt_map_put(births, leaf, (void *)(uintptr_t)(const void *)d->value))
+        d->failed = bt_no_memory();
+    return NULL;
+}
+
+static bt_status find_births(struct marking *m, const bt_block *whole)
+{
+    bt_blocks blocks = { 0 };
+    BT_TRY(bt_block_nested(m->arena, whole, &blocks));
+    for (uint32_t i = 0; i < blocks.len; i++) {
+        for (uint32_t k = 0; k < blocks.at[i]->nbinding; k++) {
+            struct dims d = { .marking = m, .value = blocks.at[i]->bindings[k] };
+            bt_subst subst = { .leaf = note_birth, .state = &d };
+            if (d.value->type->has & BT_HAS_OPAQUE &&
+                !bt_type_subst(m->module->store, &subst, d.value->type))
+                return bt_store_why(m->ctx, m->module->store);
+            BT_TRY(d.failed);
+        }
+    }
+    return NULL;
+}
+
+static const bt_type *mark_birth(bt_subst *subst, const bt_type *leaf)
+{
+    struct dims *d = subst->state;
+    const bt_value *birth = bt_map_find(&d->marking->births, leaf);
+    if (birth && birth != d->value && !d->failed)
+        d->failed = mark(d->marking, birth);
+    return NULL;
+}
+
+/* A call may name dims of values that are none of its operands. */
+static bt_status mark_dims(struct marking *m, const bt_call *call)
+{
+    struct dims d = { .marking = m, .value = &call->base };
+    bt_subst subst = { .leaf = mark_birth, .state = &d };
+    bt_store *store = m->module->store;
+    int whole = !m->births.len || call->callee_kind != BT_CALLEE_OP || !call->attrs ||
+                bt_attrs_subst(store, &subst, call->op->attrs, call->op->attrs_nbytes,
+                               call->attrs);
+    for (uint32_t i = 0; m->births.len && i < call->ntype_arg; i++)
+        whole &= bt_type_subst(store, &subst, call->type_args[i]) != NULL;
+    for (uint32_t i = 0; m->births.len && i < call->ncheck; i++) {
+        whole &= bt_type_subst(store, &subst, call->checks[i].left) != NULL;
+        whole &= bt_type_subst(store, &subst, call->checks[i].right) != NULL;
+    }
+    return d.failed ? d.failed : whole ? NULL : bt_store_why(m->ctx, store);
+}
+
+/* ---- marking ---- */
 
 /* Types of other bindings may rest on a statement that only the program can compare. */
 static int is_compared(const struct marking *m, const bt_value *value)
@@ -77,6 +142,10 @@ static bt_status mark_all(struct marking *m)
 {
     for (uint32_t i = 0; i < m->module->nglobal; i++) {
         if (m->module->globals[i]->kind == BT_GLOBAL_FUNC)
+            BT_TRY(find_births(m, m->module->globals[i]->func->block));
+    }
+    for (uint32_t i = 0; i < m->module->nglobal; i++) {
+        if (m->module->globals[i]->kind == BT_GLOBAL_FUNC)
             BT_TRY(mark_block(m, m->module->globals[i]->func->block));
     }
     while (m->queue.len) {
@@ -85,6 +154,8 @@ static bt_status mark_all(struct marking *m)
             BT_TRY(mark(m, bt_value_operand(value, i)));
         for (uint32_t i = 0; i < bt_value_nregion(value); i++)
             BT_TRY(mark_block(m, bt_value_region(value, i)));
+        if (bt_as_call(value))
+            BT_TRY(mark_dims(m, bt_as_call(value)));
         if (value->kind == BT_VALUE_CLOSURE)
             BT_TRY(mark_group(m, bt_as_closure(value)));
     }
@@ -137,6 +208,7 @@ static bt_status drop_bindings(bt_ctx *ctx, bt_pass_call *call, const bt_module 
     BT_TRY(bt_pass_analysis(ctx, call, "effects", &effects));
     marking.effects = effects;
     bt_map_init(&marking.live, call->scratch, 0);
+    bt_map_init(&marking.births, call->scratch, 0);
     BT_TRY(mark_all(&marking));
     bt_pass_call inner = *call;
     inner.module = module;

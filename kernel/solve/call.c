@@ -142,10 +142,10 @@ static const bt_type *keep_leaf(bt_subst *base, const bt_type *leaf)
     return NULL;
 }
 
-/* The result of a function type as one call of it gives it. Dims of the arguments belong
- * to the scope of the function, those that the result has besides to the call. */
-static bt_status refresh_result(bt_solver *s, struct bt__node *node,
-                                const bt_func_type *func, const bt_type **out)
+/* Dims of the arguments belong to the scope of the function, those that the result has besides
+ * to the call. */
+bt_status bt__result_of_call(bt_solver *s, struct bt__node *node,
+                             const bt_func_type *func, const bt_type **out)
 {
     *out = func->result;
     if (!(func->result->has & BT_HAS_OPAQUE))
@@ -182,7 +182,7 @@ static bt_status open_type(bt_solver *s, struct bt__node *node, const bt_func_ty
                            struct instance *out)
 {
     bt_func_type fields = *func;
-    BT_TRY(refresh_result(s, node, func, &fields.result));
+    BT_TRY(bt__result_of_call(s, node, func, &fields.result));
     out->first_hole = s->holes.len + 1;
     const bt_type *fresh = bt_type_func(s->store, &fields);
     const bt_type **args = BT_NEWS(s->arena, const bt_type *, func->nparam);

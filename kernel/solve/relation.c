@@ -366,6 +366,13 @@ bt_status bt_relation_opaque(bt_solver *s, const bt_relation_call *r, uint32_t n
                       out);
 }
 
+bt_status bt_relation_call_result(bt_solver *s, const bt_relation_call *r,
+                                  const bt_func_type *func, const bt_type **out)
+{
+    (void)r;
+    return bt__result_of_call(s, s->current, func, out);
+}
+
 /* Why a constructor gave nothing: a dim that overflows is the call's fault. */
 static bt_status no_term(bt_solver *s, const bt_relation_call *r)
 {

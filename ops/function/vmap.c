@@ -215,7 +215,8 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     for (uint32_t i = 0; i < func->narg; i++)
         BT_TRY(bt_relation_unify(s, r, func->args[i], args[i],
                                  "what the function takes and one example"));
-    BT_TRY(batched(&b, func->result, &result));
+    BT_TRY(bt_relation_call_result(s, r, func, &type));
+    BT_TRY(batched(&b, type, &result));
     return bt_relation_result(s, r, result);
 }
 

@@ -124,6 +124,7 @@ static bt_status put_closure(struct batching *b, const bt_call *call,
     BT_TRY(mark_closure(b, call, closure));
     for (uint32_t i = 0; i < block->nparam; i++)
         BT_TRY(copy_put(b->copy, &block->params[i]->base, args[i + 1]));
+    BT_TRY(copy_renew_dims(b->copy, block));
     b->copy->state = b;
     BT_TRY(copy_bindings(b->copy, block, NULL, out));
     BT_TRY(batching_full(b->vmap, block->result->type, &full));
@@ -200,5 +201,5 @@ bt_status batching_put_call(struct vmap *v, struct copy *c, const bt_call *call)
                              &now);
     c->state = state;
     BT_TRY(status);
-    return copy_put(c, &call->base, now);
+    return copy_put_result(c, &call->base, now);
 }

@@ -180,7 +180,12 @@ static bt_status make_func(struct batching *b, const struct batching_func *f,
     if (!f->is_each)
         BT_TRY(batching_mark(b, block));
     BT_TRY(make_block(b, f, block, &now.block));
-    now.result = now.block->result->type;
+    // as calls have it that were made before
+    const bt_func_type *declared =
+        bt_func_type_open(c->store, bt_as_func_type(f->type), vars);
+    if (!declared)
+        return bt_store_why(c->ctx, c->store);
+    now.result = declared->result;
     return bt_func_create(c->ctx, c->store, &now, out);
 }
 

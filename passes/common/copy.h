@@ -37,6 +37,9 @@ struct copy {
 bt_status copy_init(struct copy *, bt_ctx *, bt_arena *, const bt_module *) BT_MUST_USE;
 void copy_deinit(struct copy *);
 bt_status copy_put(struct copy *, const bt_value *old, const bt_value *now) BT_MUST_USE;
+/* The same, where dims of the new one are what those of the old one are elsewhere, too. */
+bt_status copy_put_result(struct copy *, const bt_value *old,
+                          const bt_value *now) BT_MUST_USE;
 bt_status copy_put_type(struct copy *, const bt_type *old,
                         const bt_type *now) BT_MUST_USE;
 
@@ -47,6 +50,9 @@ bt_status copy_attrs(struct copy *, const bt_op *, const void *attrs,
                      const void **out) BT_MUST_USE;
 bt_status copy_wheres(struct copy *, uint32_t n, const bt_where *const *,
                       const bt_where *const **out) BT_MUST_USE;
+/* Before a block is copied once more: dims that its values have, and none from around it, are
+ * other ones in this copy. */
+bt_status copy_renew_dims(struct copy *, const bt_block *) BT_MUST_USE;
 /* A variable like `old`, a variable or an opaque dim, that is its copy. */
 bt_status copy_var(struct copy *, const bt_type *old, const bt_type **out) BT_MUST_USE;
 /* Type parameters of its own for a function that is made of another and stands beside it, and

@@ -60,11 +60,12 @@ static bt_status put_body(struct training *t, const bt_call *call,
         BT_TRY(copy_put_type(c, func->vars[i], types[i]));
     for (uint32_t i = 0; i < call->narg; i++)
         BT_TRY(copy_put(c, &func->block->params[i]->base, args[i]));
+    BT_TRY(copy_renew_dims(c, func->block));
     t->depth++;
     t->ncall++;
     BT_TRY(copy_bindings(c, func->block, NULL, &result));
     t->depth--;
-    return copy_put(c, &call->base, result);
+    return copy_put_result(c, &call->base, result);
 }
 
 static bt_status train(struct copy *c, const bt_value *old, int *done)

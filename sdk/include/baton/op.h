@@ -258,6 +258,11 @@ BT_API bt_status bt_relation_broadcast(bt_solver *, const bt_relation_call *,
  * `number`. */
 BT_API bt_status bt_relation_opaque(bt_solver *, const bt_relation_call *,
                                     uint32_t number, const bt_type **out) BT_MUST_USE;
+/* What one call of a function of this type gives: its result, in which dims that only the run
+ * knows are this call's own. */
+BT_API bt_status bt_relation_call_result(bt_solver *, const bt_relation_call *,
+                                         const bt_func_type *,
+                                         const bt_type **out) BT_MUST_USE;
 /* The contents of a small integer argument (rank <= 1, at most 32 elements) as dims,
  * computed from shapes where needed: waits until known; `*n` is BT_NONE_LIST when it is
  * only known at run time. Of a tuple of such tensors: of its fields, one after

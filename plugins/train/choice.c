@@ -21,9 +21,9 @@ static bt_status read_library(bt_ctx *ctx, bt_arena *arena, const char *library,
 {
     bt_text text;
     bt_text_init(&text, arena);
-    bt_text_addf(&text, "#[version = \"baton 0.1\"]\n");
-    bt_text_addf(&text, library ? "import \"%s\"\n" : CHOICE_IMPORTS, library);
-    bt_text_addf(&text, "def @choice() { @%s }\n", name);
+    bt_text_addf(&text,
+                 "#[version = \"baton 0.1\"]\nimport \"%s\"\ndef @choice() { @%s }\n",
+                 library, name);
     if (!bt_text_get(&text))
         return bt_no_memory();
     bt_module *parsed;
@@ -53,13 +53,12 @@ static bt_status look_in(bt_ctx *own, bt_arena *arena, const char *library,
     return *file ? NULL : bt_no_memory();
 }
 
-/* *out: a library that has it; NULL: those of every training, or none. */
+/* *out: the library that has it; NULL: there is none. */
 static bt_status find_in(bt_ctx *ctx, bt_ctx *own, bt_arena *arena, const char *name,
                          const char **out)
 {
-    const char *first, *file;
+    const char *first = NULL, *file;
     *out = NULL;
-    BT_TRY(look_in(own, arena, NULL, name, &first));
     for (uint32_t i = 0; i < bt_provided_len(ctx, "library"); i++) {
         bt_provided item;
         BT_TRY(bt_provided_at(ctx, "library", i, &item));
@@ -105,6 +104,8 @@ static bt_status find_function(bt_ctx *ctx, bt_arena *arena, const bt_module *mo
         choice_forget(c);
         BT_TRY(choice_known(ctx, arena, model, c->kind, name));
         BT_TRY(find_library(ctx, arena, text.at, &c->library));
+        if (!c->library)
+            return bt_fail(ctx, BT_ERR_NAME, "no library has @%s", text.at);
         BT_TRY(read_library(ctx, arena, c->library, text.at, &c->of));
         c->global = bt_module_find(c->of, text.at);
     }
@@ -161,8 +162,8 @@ static bt_status read_options(bt_ctx *ctx, bt_arena *arena, const char *text,
         memcpy(c->options, read, c->noption * sizeof(double));
     bt_store_unref(own);
     for (uint32_t i = 0; !status && i < c->noption; i++) {
-        if (!isfinite(c->options[i]))
-            status = bt_fail(ctx, BT_ERR_ATTRIBUTE, "%s: %s is to be a finite number",
+        if (!isfinite((float)c->options[i]))
+            status = bt_fail(ctx, BT_ERR_ATTRIBUTE, "%s: %s is to be a finite float32",
                              c->global->name, c->option_names[i]);
     }
     return status;

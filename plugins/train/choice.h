@@ -6,16 +6,11 @@
 
 enum { MAX_OPTIONS = 32 };
 
-/* The libraries that have them. */
-#define CHOICE_IMPORTS                                                 \
-    "import \"losses\"\nimport \"optimizers\"\nimport \"schedules\"\n" \
-    "import \"initializers\"\n"
-
 struct choice {
     const char *kind; /* "optimizer" */
     const bt_global *global;
     bt_module *of;       /* that has it: a reference */
-    const char *library; /* that it was found in, beside those above; NULL: none */
+    const char *library; /* that it was found in; NULL: the model */
     /* Of an optimizer: tensors behind the parameter and its gradient. */
     uint32_t nstate;
     const char *state_names[MAX_OPTIONS];
@@ -24,8 +19,8 @@ struct choice {
     double options[MAX_OPTIONS];
 };
 
-/* "sgd{rate=0.1}" of a kind: the model's own function @optimizer.sgd, else that of the libraries
- * losses, optimizers, schedules and initializers, or of any other that a plugin has.
+/* "sgd{rate=0.1}" of a kind: the model's own function @optimizer.sgd, else that of a library
+ * that a plugin has.
  * errors  BT_ERR_NAME: none has it, or two libraries; BT_ERR_ATTRIBUTE: of the options;
  *         BT_ERR_TYPE: it is no such function */
 bt_status choice_make(bt_ctx *, bt_arena *, const bt_module *model, const char *kind,

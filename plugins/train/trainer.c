@@ -186,7 +186,7 @@ static int lower_scale(struct bt_training *t)
     const double scale = t->scale ? bt_tensor_get(t->scale, 0) : 1;
     if (scale <= 1)
         return 0;
-    bt_tensor_set(t->scale, 0, scale / 2);
+    bt_tensor_set(t->scale, 0, scale < 2 ? 1 : scale / 2);
     t->ngood = 0;
     return 1;
 }
@@ -271,8 +271,9 @@ static bt_status training_step(bt_training *t, bt_tensor *const *batches,
     BT_TRY(check_batches(t, batches, t->nmicro));
     while (!is_fine) {
         const void *mark = bt_arena_mark(bt_ctx_scratch(t->ctx));
-        BT_TRY(try_step(t, batches, &sum, &is_fine));
+        bt_status status = try_step(t, batches, &sum, &is_fine);
         bt_arena_release(bt_ctx_scratch(t->ctx), mark);
+        BT_TRY(status);
     }
     raise_scale(t);
     t->info.step++;
@@ -293,8 +294,9 @@ static bt_status training_evaluate(bt_training *t, bt_tensor *const *batch,
         return bt_no_memory();
     add_args(&args, t->nheld, t->now);
     add_batch(t, &args, batch);
-    BT_TRY(run_program(t->evaluating, &args, 0, NULL));
+    bt_status status = run_program(t->evaluating, &args, 0, NULL);
     bt_arena_release(bt_ctx_scratch(t->ctx), mark);
+    BT_TRY(status);
     *out = (bt_training_result){
         .loss = number_at(t->evaluating, 0),
         .nright = t->has_classes ? (int64_t)number_at(t->evaluating, 1) : -1,

@@ -7,6 +7,9 @@
 
 #include "choice.h"
 
+/* Before the number of a parameter: the squares of its gradient, in @train.step. */
+#define TRAINING_SQUARES "squares_of_g"
+
 struct bt_training {
     bt_ctx *ctx;
     bt_arena *arena;

@@ -95,6 +95,13 @@ static bt_status tell(struct search *s)
                        "step %lld makes numbers that are NaN or infinite when it runs on "
                        "the target, and none by the reference",
                        (long long)s->t->info.step + 1);
+    if (value->name &&
+        strncmp(value->name, TRAINING_SQUARES, strlen(TRAINING_SQUARES)) == 0)
+        return bt_fail(
+            ctx, BT_ERR_RUNTIME,
+            "step %lld: the gradients are finite, and their squares are more than "
+            "float32 holds: their norm is above 1.8e19",
+            (long long)s->t->info.step + 1);
     add_value(value, &what);
     bt_status status =
         bt_fail_at(ctx, BT_ERR_RUNTIME, value->type->store, value->span,

@@ -197,6 +197,17 @@ static void add_loss(const struct writer *w)
     bt_text_addf(w->out, ")\n}\n");
 }
 
+/* How many samples have their greatest result at the class that is right. */
+static void add_count(const struct writer *w)
+{
+    if (w->t->has_classes)
+        bt_text_addf(w->out,
+                     "\ndef @train.count_right<n: Dim, c: Dim>(%%z: Tensor[(n, c), "
+                     "float32], %%y: Tensor[(n), int64]) -> float32 {\n"
+                     "    sum(cast(equal(cast(argmax(%%z, axis=[1]), dtype=\"int64\"), "
+                     "%%y), dtype=\"float32\"))\n}\n");
+}
+
 /* "%d = @train.gradient(..);": gradients, loss, right ones, new moments */
 static void add_gradient_call(const struct writer *w, const char *moments)
 {
@@ -227,13 +238,16 @@ static void add_gradients(const struct writer *w)
 }
 
 /* Whether the loss, all gradients and what the schedule gives are numbers: if not, nothing is
- * updated, and the step can be looked at again. Then %h0, %h1, ..: gradients whose norm, all together, is at most `clip`. */
+ * updated, and the step can be looked at again. Then %h0, %h1, ..: gradients whose norm, all
+ * together, is at most `clip`. */
 static void add_norm(const struct writer *w)
 {
     const struct bt_training *t = w->t;
+    for (uint32_t i = 0; i < t->nparam; i++)
+        bt_text_addf(w->out, "    %%" TRAINING_SQUARES "%u = %%g%u * %%g%u;\n", i, i, i);
     bt_text_addf(w->out, "    %%squares = ");
     for (uint32_t i = 0; i < t->nparam; i++)
-        bt_text_addf(w->out, "%ssum(%%g%u * %%g%u)", i ? " + " : "", i, i);
+        bt_text_addf(w->out, "%ssum(%%" TRAINING_SQUARES "%u)", i ? " + " : "", i);
     bt_text_addf(w->out, ";\n    %%factor = @%s(%%step, %%steps",
                  t->schedule.global->name);
     choice_add_options(&t->schedule, w->out);
@@ -366,6 +380,49 @@ static size_t head_nbytes(const char *text)
     return (size_t)(at - text);
 }
 
+/* The function of a choice, unless it is a library's. */
+static const char *own_name(const struct choice *choice)
+{
+    return choice && choice->global && !choice->library ? choice->global->name : NULL;
+}
+
+/* What a step calls of the model: a library may have the names of what else is in it. *out: a new
+ * reference. */
+static bt_status keep_called(struct bt_training *t, bt_module **out)
+{
+    const bt_module *model = t->model;
+    const uint32_t n = 5 + (t->drawn ? t->nheld : 0);
+    const char **roots = BT_NEWS(t->arena, const char *, n);
+    uint8_t *kept = BT_NEWS(t->arena, uint8_t, model->nglobal);
+    const bt_callgraph *graph;
+    bt_module_builder *builder;
+    if (!roots || !kept)
+        return bt_no_memory();
+    roots[0] = "train.model";
+    roots[1] = "train.training";
+    roots[2] = own_name(&t->loss);
+    roots[3] = own_name(&t->optimizer);
+    roots[4] = own_name(&t->schedule);
+    for (uint32_t i = 5; i < n; i++)
+        roots[i] = own_name(t->drawn[i - 5]);
+    BT_TRY(bt_callgraph_create(t->ctx, model, t->arena, &graph));
+    for (uint32_t i = 0; i < n; i++) {
+        const bt_global *root = roots[i] ? bt_module_find(model, roots[i]) : NULL;
+        const uint8_t *reached;
+        if (!root)
+            continue;
+        BT_TRY(bt_callgraph_reach(graph, model, root, t->arena, &reached));
+        for (uint32_t k = 0; k < model->nglobal; k++)
+            kept[k] |= reached[k];
+    }
+    BT_TRY(bt_module_builder_create(t->ctx, model->store, model, &builder));
+    for (uint32_t k = 0; k < model->nglobal; k++) {
+        if (!kept[k])
+            bt_module_builder_remove(builder, model->globals[k]->name);
+    }
+    return bt_module_builder_finish(builder, 1, out);
+}
+
 bt_status step_text(struct bt_training *t, int whole, bt_text *out)
 {
     char dtype[BT_DTYPE_NAME_SIZE];
@@ -374,22 +431,27 @@ bt_status step_text(struct bt_training *t, int whole, bt_text *out)
     };
     bt_map none; // with it the text is not said to be typed, as what is added is not
     bt_text model;
+    bt_module *called;
     bt_map_init(&none, t->arena, 0);
     const bt_print_options options = { .spans = (uint32_t)whole, .nested = &none };
     bt_text_init(&model, t->arena);
-    BT_TRY(bt_print(t->ctx, t->model, &options, &model));
+    BT_TRY(keep_called(t, &called));
+    bt_status status = bt_print(t->ctx, called, &options, &model);
+    bt_module_unref(called);
+    BT_TRY(status);
     const char *text = bt_text_get(&model);
     if (!text)
         return bt_no_memory();
     const size_t head = head_nbytes(text);
     bt_text_add(out, text, head);
-    bt_text_addf(out, "// One step of training, as it is compiled.\n" CHOICE_IMPORTS);
+    bt_text_addf(out, "// One step of training, as it is compiled.\n");
     add_import(&w, &t->loss);
     add_import(&w, &t->optimizer);
     add_import(&w, &t->schedule);
     for (uint32_t i = 0; whole && t->drawn && i < t->nheld; i++)
         add_import(&w, t->drawn[i]);
     add_loss(&w);
+    add_count(&w);
     add_sums(&w);
     add_step(&w);
     if (whole)

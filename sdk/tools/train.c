@@ -22,14 +22,14 @@ static int read_real(const struct tool *tool, const char *name, double above, do
     if (!text)
         return EXIT_OK;
     const size_t n = bt_number_read(text, &value);
-    if (n && !text[n] && isfinite(value) && value > above) {
+    if (n && !text[n] && isfinite((float)value) && value > above) {
         *out = value;
         return EXIT_OK;
     }
     return isfinite(above)
-               ? tool_usage(tool, "--%s takes a finite number above %g, not %s", name,
+               ? tool_usage(tool, "--%s takes a finite float32 above %g, not %s", name,
                             above, text)
-               : tool_usage(tool, "--%s takes a finite number, not %s", name, text);
+               : tool_usage(tool, "--%s takes a finite float32, not %s", name, text);
 }
 
 static int read_asked(struct train *t, int64_t *batch)

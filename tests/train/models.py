@@ -282,16 +282,20 @@ def check_refused(runs, x):
             ("step 1 begins with NaN or infinities in w", "linear.baton", *data, "--batch", 96, "--initialise", "nan.safetensors", "--learn", "b"),
             ("step 1 begins with NaN or infinities in b", "linear.baton", *data, "--initialise", "nan2.safetensors"),
             ("the batch has NaN or infinities in x", "linear.baton", "--data", "nan.npz", "-o", "x"),
+            ("step 1: the gradients are finite, and their squares are more than float32 holds",
+             kit.write("steep.baton", HEAD + "def @loss.steep(%z: Tensor[(8, 3), float32], %y: Tensor[(8), int64]) -> float32 { 1e25f * mean(%z) }\n"
+                       "def @main(%x: Tensor[(8, 4), float32], %w: Tensor[(3, 4), float32]) { nn.dense(%x, %w) }\n"), *data, "--loss", "steep", "--clip", "1"),
             ("sqrt.baton:3:5: error: step 1: %root (sqrt) is the first that is NaN",
              kit.write("sqrt.baton", HEAD + "def @main(%x: Tensor[(8, 4), float32], %w: Tensor[(3, 4), float32]) {\n    %root = sqrt(nn.dense(%x, %w));\n    %root * 2f\n}\n"), *data)]:
         runs.refused(words, "train", *args)
         if os.path.isdir("x"):
             runs.check(not [name for name in os.listdir("x") if name.startswith("step-")], f"{args}: a checkpoint is left")
     for words, *args in [("--data FILE is missing", "linear.baton"), ("--epochs takes a number", "linear.baton", *data, "--epochs", "0"),
-                         ("--clip takes a finite number above 0, not -1", "linear.baton", *data, "--clip", "-1"),
-                         ("--clip takes a finite number above 0, not inf", "linear.baton", *data, "--clip", "inf"),
-                         ("--clip takes a finite number above 0, not 0", "linear.baton", *data, "--clip", "0"),
-                         ("--factor takes a finite number, not x", "linear.baton", *data, "--factor", "x"),
+                         ("--clip takes a finite float32 above 0, not -1", "linear.baton", *data, "--clip", "-1"),
+                         ("--clip takes a finite float32 above 0, not inf", "linear.baton", *data, "--clip", "inf"),
+                         ("--clip takes a finite float32 above 0, not 0", "linear.baton", *data, "--clip", "0"),
+                         ("--clip takes a finite float32 above 0, not 1e300", "linear.baton", *data, "--clip", "1e300"),
+                         ("--factor takes a finite float32, not x", "linear.baton", *data, "--factor", "x"),
                          ("--batch 12: the model takes batches of 8", "linear.baton", *data, "--batch", "12"),
                          ("--test-labels is of --test", "linear.baton", *data, "--test-labels", "five.npy"),
                          ("give one of them", "linear.baton", *data, "--resume", "--initialise", "a")]:

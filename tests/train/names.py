@@ -1,4 +1,4 @@
-"""Functions of a model have any names but those of what training adds to it: names.py BATON"""
+"""Functions of a model have any names but those of what training adds to it, a loss and an optimizer those of a library, too: names.py BATON"""
 import os
 import sys
 import tempfile
@@ -10,6 +10,14 @@ import kit
 MODEL = """#[version = "baton 0.1"]
 def @NAME<n: Dim>(%x: Tensor[(n, 4), float32], %w: Tensor[(3, 4), float32], inline=False) -> Tensor[(n, 3), float32] { nn.dense(%x, %w) }
 def @main<n: Dim>(%x: Tensor[(n, 4), float32], %w: Tensor[(3, 4), float32]) -> Tensor[(n, 3), float32] { @NAME(%x, %w) }
+"""
+
+OWN = """#[version = "baton 0.1"]
+def @loss.cross_entropy<n: Dim, c: Dim>(%z: Tensor[(n, c), float32], %y: Tensor[(n), int64]) -> float32 { 7f + 0f * mean(%z) }
+def @optimizer.sgd<s: Shape>(%w: Tensor[s, float32], %g: Tensor[s, float32], %step: float32, %rate: float32, rate=1f) -> Tensor[s, float32] { %w }
+def @schedule.constant(%step: float32, %steps: float32) -> float32 { 0.5f }
+def @adam_direction<n: Dim>(%x: Tensor[(n, 4), float32], %w: Tensor[(3, 4), float32]) -> Tensor[(n, 3), float32] { nn.dense(%x, %w) }
+def @main<n: Dim>(%x: Tensor[(n, 4), float32], %w: Tensor[(3, 4), float32]) -> Tensor[(n, 3), float32] { @adam_direction(%x, %w) }
 """
 
 
@@ -26,6 +34,10 @@ def main():
             kit.write("named.baton", MODEL.replace("NAME", name))
             runs.refused(f"named.baton:2:1: error: @{name}: names that begin with train. are those of the program", "train", "named.baton",
                          "--data", "data.npz", "--batch", 32, "-o", "x")
+        kit.write("own.baton", OWN)
+        own = runs.train("own.baton", "--data", "data.npz", "--batch", 32, "--epochs", 1, "-o", "own")
+        runs.check("loss 7.0000" in own.stderr + own.stdout, f"the model's own loss goes before the library's:\n{own.stdout}{own.stderr}")
+        runs.train("own.baton", "--data", "data.npz", "--batch", 32, "--epochs", 1, "--optimizer", "adam", "-o", "own_adam")
         os.chdir("/")
     runs.end()
 

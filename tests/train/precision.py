@@ -95,7 +95,7 @@ def main():
                 runs.check(abs(loss[-1] - whole[-1]) < 0.01 * whole[-1], f"{name}: losses {loss}, in float32 {whole}")
         check_dynamic(runs)
         runs.refused("is bfloat16, float16 or float32, not float8", "train", "model.baton", "--data", "data.npz", "--loss", "squares", "--precision", "float8", "-o", "x")
-        runs.refused("--loss-scale takes a finite number above 0, not -1", "train", "model.baton", "--data", "data.npz", "--loss-scale", "-1", "-o", "x", code=2)
+        runs.refused("--loss-scale takes a finite float32 above 0, not -1", "train", "model.baton", "--data", "data.npz", "--loss-scale", "-1", "-o", "x", code=2)
         os.chdir("/")
     runs.end()
 

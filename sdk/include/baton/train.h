@@ -25,6 +25,7 @@ extern "C" {
 
 typedef struct bt_training bt_training;
 
+/* What pointers point to is read as long as the training is open. */
 typedef struct bt_training_options {
     const char *entry; /* function of the model; NULL: main, or the only one */
     /* Functions of Baton text, with options: "sgd{rate=0.1}". The model's own, or those of a

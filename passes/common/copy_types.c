@@ -84,7 +84,10 @@ bt_status copy_var(struct copy *c, const bt_type *old, const bt_type **out)
     } else if (old->kind == BT_TYPE_OPAQUE) {
         name = ((const bt_opaque_type *)(const void *)old)->name;
     }
-    *out = bt_type_var(c->store, param, name ? name : "n");
+    // dims of `?` meet otherwise than those that have names
+    *out = old->kind == BT_TYPE_VAR && !name
+               ? bt_type_var_anonymous(c->store, param)
+               : bt_type_var(c->store, param, name ? name : "n");
     if (!*out)
         return bt_store_why(c->ctx, c->store);
     return copy_put_type(c, old, *out);

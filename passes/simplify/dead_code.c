@@ -138,16 +138,12 @@ static bt_status mark_group(struct marking *m, const bt_closure_value *closure)
     return NULL;
 }
 
-static bt_status mark_all(struct marking *m)
+static bt_status mark_func(struct marking *m, const bt_func *func)
 {
-    for (uint32_t i = 0; i < m->module->nglobal; i++) {
-        if (m->module->globals[i]->kind == BT_GLOBAL_FUNC)
-            BT_TRY(find_births(m, m->module->globals[i]->func->block));
-    }
-    for (uint32_t i = 0; i < m->module->nglobal; i++) {
-        if (m->module->globals[i]->kind == BT_GLOBAL_FUNC)
-            BT_TRY(mark_block(m, m->module->globals[i]->func->block));
-    }
+    bt_map_init(&m->births, m->arena,
+                0); // a copy of a function may have dims of the first
+    BT_TRY(find_births(m, func->block));
+    BT_TRY(mark_block(m, func->block));
     while (m->queue.len) {
         const bt_value *value = m->queue.at[--m->queue.len];
         for (uint32_t i = 0; i < bt_value_noperand(value); i++)
@@ -208,8 +204,10 @@ static bt_status drop_bindings(bt_ctx *ctx, bt_pass_call *call, const bt_module 
     BT_TRY(bt_pass_analysis(ctx, call, "effects", &effects));
     marking.effects = effects;
     bt_map_init(&marking.live, call->scratch, 0);
-    bt_map_init(&marking.births, call->scratch, 0);
-    BT_TRY(mark_all(&marking));
+    for (uint32_t i = 0; i < module->nglobal; i++) {
+        if (module->globals[i]->kind == BT_GLOBAL_FUNC)
+            BT_TRY(mark_func(&marking, module->globals[i]->func));
+    }
     bt_pass_call inner = *call;
     inner.module = module;
     BT_TRY(bt_rewrite_module(ctx, &inner, &rewriter, &marking, &now));

@@ -10,7 +10,10 @@ static const bt_op_input inputs[] = {
     { 0 },
 };
 
-static const bt_gradient_facet gradient = { .blocked = 1u << 0 };
+static const bt_gradient_facet gradient = {
+    .blocked = 1u << 0,
+    .instead = "nothing flows back, as is asked for",
+};
 static const bt_layout_facet layout = { .choose = bt_layout_follow };
 
 static const bt_op ops[] = {

@@ -156,6 +156,19 @@ static bt_status refused(struct op_check *w, const struct call_case *c, uint32_t
     return NULL;
 }
 
+/* What contradicts itself, or the call. */
+static void check_facet(struct op_check *w, const struct call_case *c,
+                        const bt_gradient_facet *facet)
+{
+    if (c->narg < 64 && facet->blocked >> c->narg)
+        case_fault(w, c, "the facet blocks an argument behind the last one, which is %u",
+                   c->narg - 1);
+    if (facet->none && (facet->vjp || facet->jvp))
+        case_fault(w, c, "the facet says why there is no derivative, and has a hook");
+    if ((facet->none && !*facet->none) || (facet->instead && !*facet->instead))
+        case_fault(w, c, "the facet's reason is empty");
+}
+
 bt_status gradient_check(struct op_check *w, const struct call_case *c,
                          struct gradient_tally *tally)
 {
@@ -163,6 +176,9 @@ bt_status gradient_check(struct op_check *w, const struct call_case *c,
     struct gradient g;
     const void *facet;
     uint32_t program;
+    BT_TRY(bt_op_facet(w->ctx, w->op, "gradient", &facet));
+    if (facet)
+        check_facet(w, c, facet);
     BT_TRY(gradient_with_dtype(w, c, BT_FLOAT64, &wide));
     bt_status status = gradient_open(w, &wide, 0, &g, &program);
     const int is_wide = !status || program != GRADIENT_NPROGRAM;
@@ -170,7 +186,6 @@ bt_status gradient_check(struct op_check *w, const struct call_case *c,
         status = gradient_open(w, c, 0, &g, &program);
     if (status)
         return refused(w, is_wide ? &wide : c, program, status, tally);
-    BT_TRY(bt_op_facet(w->ctx, w->op, "gradient", &facet));
     tally->instead = facet ? ((const bt_gradient_facet *)facet)->instead : NULL;
     tally->is_alone |= g.is_unknown[GRADIENT_JVP];
     if (memchr(g.wants, 1, g.nin) && memchr(g.is_real, 1, g.nout)) {

@@ -23,8 +23,8 @@ struct gradient {
     const struct call_case *c;
     const bt_call *call;
     uint32_t nin, nout;            /* leaves */
-    uint8_t wants[CASE_MAX_LEAF];  /* of floats, and not blocked */
-    uint8_t is_real[CALL_MAX_OUT]; /* of floats */
+    uint8_t wants[CASE_MAX_LEAF];  /* of floats, and not blocked on purpose */
+    uint8_t is_real[CALL_MAX_OUT]; /* of floats, and not blocked on purpose */
     const bt_executor *interp;
     /* The facet of an operator in plain C has a vjp and no jvp: nothing is known of tangents,
      * nor of second derivatives where the vjp calls such an operator. */

@@ -332,9 +332,11 @@ bt_dtype gradient_result(const struct gradient *g, uint32_t leaf)
 
 static bt_status look_at_leaves(struct gradient *g)
 {
-    const void *facet;
-    BT_TRY(bt_op_facet(g->w->ctx, g->w->op, "gradient", &facet));
-    const uint64_t blocked = facet ? ((const bt_gradient_facet *)facet)->blocked : 0;
+    const void *row;
+    BT_TRY(bt_op_facet(g->w->ctx, g->w->op, "gradient", &row));
+    const bt_gradient_facet *facet = row;
+    // a blocked argument does not move the result, unless that is what is meant
+    const uint64_t blocked = facet && facet->instead ? facet->blocked : 0;
     g->nin = g->c->nleaf;
     g->nout = bt_type_nleaf(g->call->base.type);
     if (g->nout > CALL_MAX_OUT)

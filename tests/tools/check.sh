@@ -49,6 +49,9 @@ found gradient_type 'vjp: facet `gradient` of wrong.gradient_type gives for inpu
 found gradient_fails 'vjp: the vjp hook of wrong.gradient_fails: it does not know how$'
 found gradient_name 'vjp: the vjp hook of wrong.gradient_name: no op is named "mutliply"; did you mean multiply?$'
 found gradient_forward 'jvp: the tangent of result 0, element 0, is .*, by differences '
+found gradient_blocked 'jvp: the tangent of result 0, element 0, is 0, by differences '
+found gradient_behind 'the facet blocks an argument behind the last one, which is 0$'
+found gradient_both 'the facet says why there is no derivative, and has a hook$'
 found gradient_alone 'vjp: along a direction the adjoints of arguments come to .*, by differences '
 found gradient_step 'jvp: the tangent of result 0, element 0, is 1, by differences 0$'
 expect 0 '^  ok      float32\[3\]$' -- "$baton" plugin check test.wrong wrong.random
@@ -67,7 +70,7 @@ expect 0 '^  derivative  what it gives is none: straight through: ' -- "$baton" 
 expect 0 'not tried: it states no cases' -- "$baton" plugin check test.wrong wrong.untried
 
 # All together: one fault does not hide the next.
-expect 1 'test.wrong: its tables agree with its manifest' '45 operators, 35 with faults; 45 cases, 36 failed' -- \
+expect 1 'test.wrong: its tables agree with its manifest' '48 operators, 38 with faults; 48 cases, 39 failed' -- \
     "$baton" plugin check test.wrong
 expect 1 'plugin test.wrong has no operator wrong.wrong' -- "$baton" plugin check test.wrong wrong.wrong
 expect 1 'no plugin has the id "test.wrung"; did you mean test.wrong?' -- "$baton" plugin check test.wrung

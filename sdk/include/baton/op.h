@@ -426,7 +426,9 @@ typedef struct bt_gradient_facet {
     bt_status (*vjp)(bt_builder *, const bt_adjoint_call *, const bt_value **to);
     /* to[k], k < nout: the tangent of `out` k, in the same way. */
     bt_status (*jvp)(bt_builder *, const bt_adjoint_call *, const bt_value **to);
-    uint64_t blocked; /* bit i: nothing flows back to argument i */
+    /* Bit i: nothing flows back to argument i. The result does not move with it, which tests
+     * compare, or `instead` says why. */
+    uint64_t blocked;
     /* Why there is no derivative, "positions are integers"; then there are no hooks. */
     const char *none;
     /* Why what the hooks give is not the derivative, which tests would compare it with:

@@ -63,6 +63,8 @@ static const bt_gradient_facet value = { .vjp = once }, zero = { .vjp = nothing 
                                type = { .vjp = other_type }, fails = { .vjp = failing },
                                name = { .vjp = unknown }, forward = { .jvp = once },
                                step = { .vjp = through, .jvp = through },
+                               blocked = { .blocked = 1 }, behind = { .blocked = 2 },
+                               both = { .vjp = twice, .none = "it is too steep" },
                                right = { .vjp = twice };
 
 #define WRONG(name_, formula_, facet_)                                              \
@@ -89,6 +91,9 @@ static const bt_op ops[] = {
     WRONG("name", SQUARE, name),
     WRONG("forward", SQUARE, forward),
     WRONG("step", "round(data[..])", step),
+    WRONG("blocked", SQUARE, blocked),
+    WRONG("behind", SQUARE, behind),
+    WRONG("both", SQUARE, both),
     PLAIN("gradient_alone", value),
     PLAIN("right_alone", right),
     { 0 },

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include <baton/pass.h>
-
 /* All but what parameters begin as: there are none any more, and their constants have values. */
 static bt_status keep_attrs(struct bt_training *t, const bt_dict *attrs, bt_dict *out)
 {
@@ -87,15 +85,9 @@ static bt_status add_entry(struct bt_training *t, bt_module **out)
 
 bt_status freeze_model(bt_training *t, bt_module **out)
 {
-    const bt_pipeline_options options = { .level = -1, .entry = t->entry };
-    bt_pipeline *pipeline;
     bt_module *called;
     BT_TRY(add_entry(t, &called));
-    bt_status status = bt_pipeline_read(t->ctx, "inline, dead-code", &pipeline);
-    if (!status) {
-        status = bt_pipeline_run(t->ctx, pipeline, &options, called, out);
-        bt_pipeline_destroy(pipeline);
-    }
+    bt_status status = training_passes(t, called, "inline, dead-code", t->entry, out);
     bt_module_unref(called);
     return status;
 }

@@ -4,203 +4,27 @@
  * A cell goes where nothing but reads and writes of it is done, in the block that makes it, in
  * branches and matches there, and in functions of the module that are called with it: a branch
  * gives what its cells hold behind it, a function takes what they hold and gives it back, so
- * that loops pass it on. A cell that is put in data, held by a closure, given as a result, or
- * passed twice to one call stays. What was read and not used is not read.
+ * that loops pass it on. Which ones go: promote_find.h. What was read and not used is not read.
  * source   DLVM, section 4.3, value and stack promotion, redundant load elimination
  * keeps    no invariant
  */
 #include "common/copy.h"
-#include "common/derivative_attrs.h"
 #include "common/names.h"
 #include "common/version.h"
-
-/* A reference that may be a value: a binding that makes one, or a parameter of a global. */
-struct cell {
-    const bt_value *value;
-    const bt_global *global; /* of a parameter; else NULL */
-    uint32_t param;
-    uint32_t stays;
-};
-
-struct call_site {
-    const bt_call *call;
-    const bt_global *callee;
-};
+#include "language/promote_find.h"
 
 struct promoting {
     bt_ctx *ctx;
     bt_arena *arena;
     const bt_module *module, *declared;
-    const char *entry;
-    bt_map cells;                   /* value -> struct cell */
-    bt_vec(struct call_site) calls; /* of globals with parameters that are cells */
-    bt_map names;                   /* global -> its name with values in place of cells */
+    bt_map cells; /* those that go */
+    bt_map names; /* global -> its name with values in place of cells */
     bt_map taken;
 };
 
-static struct cell *cell_of(const struct promoting *p, const bt_value *value)
-{
-    return bt_map_find(&p->cells, value);
-}
-
 static int goes(const struct promoting *p, const bt_value *value)
 {
-    const struct cell *cell = cell_of(p, value);
-    return cell && !cell->stays;
-}
-
-/* ---- which ones ---- */
-
-static bt_status add_cell(struct promoting *p, const bt_value *value,
-                          const bt_global *global, uint32_t param)
-{
-    struct cell *cell = BT_NEW(p->arena, struct cell);
-    if (!cell || !bt_map_put(&p->cells, value, cell))
-        return bt_no_memory();
-    *cell = (struct cell){ .value = value, .global = global, .param = param };
-    return NULL;
-}
-
-static bt_status find_in(struct promoting *p, const bt_block *block)
-{
-    for (uint32_t i = 0; i < block->nbinding; i++) {
-        const bt_value *binding = block->bindings[i];
-        if (binding->kind == BT_VALUE_REF)
-            BT_TRY(add_cell(p, binding, NULL, 0));
-        for (uint32_t r = 0; r < bt_value_nregion(binding); r++) {
-            if (binding->kind != BT_VALUE_CLOSURE)
-                BT_TRY(find_in(p, bt_value_region(binding, r)));
-        }
-    }
-    return NULL;
-}
-
-static bt_status find_cells(struct promoting *p)
-{
-    for (uint32_t g = 0; g < p->module->nglobal; g++) {
-        const bt_global *global = p->module->globals[g];
-        if (global->kind != BT_GLOBAL_FUNC)
-            continue;
-        const bt_block *block = global->func->block;
-        for (uint32_t i = 0; i < block->nparam; i++) {
-            if (bt_as_ref_type(block->params[i]->base.type))
-                BT_TRY(add_cell(p, &block->params[i]->base, global, i));
-        }
-        BT_TRY(find_in(p, block));
-    }
-    return NULL;
-}
-
-static void stay(const struct promoting *p, const bt_value *value)
-{
-    struct cell *cell = cell_of(p, value);
-    if (cell)
-        cell->stays = 1;
-}
-
-/* Parameters of a global that is used in another way than to be called by its name, or brings its
- * derivative with it, which takes what it takes. */
-static void stay_all(const struct promoting *p, const bt_global *global)
-{
-    for (uint32_t i = 0;
-         global->kind == BT_GLOBAL_FUNC && i < global->func->block->nparam; i++)
-        stay(p, &global->func->block->params[i]->base);
-}
-
-static int is_named_again(const bt_call *call, uint32_t arg)
-{
-    for (uint32_t i = 0; i < call->narg; i++) {
-        if (i != arg && call->args[i] == call->args[arg])
-            return 1;
-    }
-    return 0;
-}
-
-static bt_status look_at_call(struct promoting *p, const bt_call *call)
-{
-    const bt_global *callee = bt_module_global(p->module, call->callee);
-    const struct call_site site = { call, callee };
-    if (!callee || callee->kind != BT_GLOBAL_FUNC) {
-        for (uint32_t i = 0; i < call->narg; i++)
-            stay(p, call->args[i]);
-        return NULL;
-    }
-    for (uint32_t i = 0; i < call->narg; i++) {
-        if (is_named_again(call, i))
-            stay(p, call->args[i]);
-    }
-    return BT_PUSH(p->arena, &p->calls, site) ? NULL : bt_no_memory();
-}
-
-static bt_status look_at(struct promoting *p, const bt_block *block, int is_closure)
-{
-    stay(p, block->result);
-    for (uint32_t i = 0; i < block->nbinding; i++) {
-        const bt_value *binding = block->bindings[i];
-        const bt_call *call = bt_as_call(binding);
-        const int is_access =
-            binding->kind == BT_VALUE_READ || binding->kind == BT_VALUE_WRITE;
-        const int is_plain_call =
-            call && call->callee_kind == BT_CALLEE_VALUE && !is_closure;
-        if (is_plain_call)
-            BT_TRY(look_at_call(p, call));
-        for (uint32_t k = 0; k < bt_value_noperand(binding); k++) {
-            const bt_value *operand = bt_value_operand(binding, k);
-            const bt_global *global = bt_module_global(p->module, operand);
-            if (global && !(is_plain_call && k == 0))
-                stay_all(p, global);
-            if (!is_plain_call && !(is_access && k == 0 && !is_closure))
-                stay(p, operand);
-        }
-        for (uint32_t r = 0; r < bt_value_nregion(binding); r++)
-            BT_TRY(look_at(p, bt_value_region(binding, r),
-                           is_closure || binding->kind == BT_VALUE_CLOSURE));
-    }
-    return NULL;
-}
-
-/* A parameter goes where all calls pass a cell that goes, and the other way round. */
-static void settle(const struct promoting *p)
-{
-    for (int changed = 1; changed;) {
-        changed = 0;
-        for (uint32_t i = 0; i < p->calls.len; i++) {
-            const struct call_site *site = &p->calls.at[i];
-            for (uint32_t k = 0; k < site->call->narg; k++) {
-                struct cell *arg = cell_of(p, site->call->args[k]);
-                struct cell *param =
-                    cell_of(p, &site->callee->func->block->params[k]->base);
-                if (param && !param->stays && (!arg || arg->stays))
-                    param->stays = changed = 1;
-                if (arg && !arg->stays && (!param || param->stays))
-                    arg->stays = changed = 1;
-            }
-        }
-    }
-}
-
-static int has_rule(const bt_func *func)
-{
-    int any = 0;
-    for (uint32_t i = 0; i < DERIVATIVE_NRULE; i++)
-        any |= bt_dict_find(&func->attrs, derivative_rules[i]) != NULL;
-    return any;
-}
-
-static bt_status choose(struct promoting *p)
-{
-    BT_TRY(find_cells(p));
-    for (uint32_t g = 0; g < p->module->nglobal; g++) {
-        const bt_global *global = p->module->globals[g];
-        if (global->kind == BT_GLOBAL_FUNC)
-            BT_TRY(look_at(p, global->func->block, 0));
-        if (global->kind == BT_GLOBAL_FUNC && has_rule(global->func))
-            stay_all(p, global);
-        if (global->kind == BT_GLOBAL_GRADIENT && bt_module_primal(p->module, global))
-            stay_all(p, bt_module_primal(p->module, global));
-    }
-    settle(p);
-    return NULL;
+    return bt_map_find(&p->cells, value) != NULL;
 }
 
 /* ---- what cells hold, as a function is made again ---- */
@@ -548,14 +372,10 @@ static bt_status set_all(void *state, bt_module_builder *builder)
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
     struct promoting p = { .ctx = ctx, .arena = call->scratch, .module = call->module };
-    uint32_t n = 0;
-    bt_map_init(&p.cells, p.arena, 0);
     bt_map_init(&p.names, p.arena, 0);
     bt_map_init(&p.taken, p.arena, 1);
-    BT_TRY(choose(&p));
-    for (uint32_t i = 0; i < p.cells.len; i++)
-        n += goes(&p, p.cells.at[i].key);
-    if (n)
+    BT_TRY(promote_find(p.arena, p.module, &p.cells));
+    if (p.cells.len)
         return version_create(ctx, p.module, declare_all, set_all, &p, &p.declared, out);
     *out = bt_module_ref(call->module);
     return NULL;

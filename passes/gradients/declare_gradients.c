@@ -30,9 +30,10 @@ struct declaring {
     bt_ctx *ctx;
     bt_arena *arena;
     const bt_module *module;
-    const bt_module *declared; /* with the declarations */
-    bt_map calls;              /* of the operators -> struct made */
-    bt_map taken;              /* names */
+    const bt_module *declared;       /* with the declarations */
+    bt_map calls;                    /* of the operators -> struct made */
+    bt_map taken;                    /* names */
+    bt_vec(const bt_global *) funcs; /* with such calls */
     bt_vec(const bt_global *) globals;
     bt_vec(const bt_global *) explicit; /* declarations again, with their wrt */
 };
@@ -169,17 +170,20 @@ static bt_status declare_call(struct declaring *d, const bt_call *call)
     return bt_map_put(&d->calls, call, made) ? NULL : bt_no_memory();
 }
 
-static bt_status find_calls(struct declaring *d, const bt_func *func)
+static bt_status find_calls(struct declaring *d, const bt_global *global)
 {
     bt_blocks blocks = { 0 };
-    BT_TRY(bt_block_nested(d->arena, func->block, &blocks));
+    int any = 0;
+    BT_TRY(bt_block_nested(d->arena, global->func->block, &blocks));
     for (uint32_t b = 0; b < blocks.len; b++) {
         for (uint32_t i = 0; i < blocks.at[b]->nbinding; i++) {
-            if (is_operator(blocks.at[b]->bindings[i]))
-                BT_TRY(declare_call(d, bt_as_call(blocks.at[b]->bindings[i])));
+            if (!is_operator(blocks.at[b]->bindings[i]))
+                continue;
+            BT_TRY(declare_call(d, bt_as_call(blocks.at[b]->bindings[i])));
+            any = 1;
         }
     }
-    return NULL;
+    return !any || BT_PUSH(d->arena, &d->funcs, global) ? NULL : bt_no_memory();
 }
 
 /* A declaration by all of some arguments says by which. */
@@ -206,7 +210,7 @@ static bt_status find_all(struct declaring *d)
     for (uint32_t g = 0; g < d->module->nglobal; g++) {
         const bt_global *global = d->module->globals[g];
         if (global->kind == BT_GLOBAL_FUNC)
-            BT_TRY(find_calls(d, global->func));
+            BT_TRY(find_calls(d, global));
         else if (global->kind == BT_GLOBAL_GRADIENT)
             BT_TRY(make_explicit(d, global));
     }
@@ -302,38 +306,19 @@ static bt_status binding(struct copy *c, const bt_value *old, int *done)
     return copy_put(c, old, now);
 }
 
-static int has_operator(struct declaring *d, const bt_func *func, bt_status *status)
-{
-    bt_blocks blocks = { 0 };
-    *status = bt_block_nested(d->arena, func->block, &blocks);
-    for (uint32_t b = 0; !*status && b < blocks.len; b++) {
-        for (uint32_t i = 0; i < blocks.at[b]->nbinding; i++) {
-            if (is_operator(blocks.at[b]->bindings[i]))
-                return 1;
-        }
-    }
-    return 0;
-}
-
 static bt_status define_all(void *state, bt_module_builder *builder)
 {
     struct declaring *d = state;
-    for (uint32_t g = 0; g < d->module->nglobal; g++) {
-        const bt_global *global = d->module->globals[g];
+    for (uint32_t i = 0; i < d->funcs.len; i++) {
         const bt_func *func;
         struct copy c;
-        bt_status status = NULL;
-        if (global->kind != BT_GLOBAL_FUNC || !has_operator(d, global->func, &status)) {
-            BT_TRY(status);
-            continue;
-        }
         BT_TRY(copy_init(&c, d->ctx, d->arena, d->declared));
         c.state = d;
         c.binding = binding;
-        status = copy_func(&c, global->func, &func);
+        bt_status status = copy_func(&c, d->funcs.at[i]->func, &func);
         copy_deinit(&c);
         BT_TRY(status);
-        BT_TRY(version_set_func(builder, global, func));
+        BT_TRY(version_set_func(builder, d->funcs.at[i], func));
     }
     return NULL;
 }

@@ -18,9 +18,10 @@ struct outlining {
     bt_ctx *ctx;
     bt_arena *arena;
     const bt_module *module;
-    bt_map marked;          /* what is computed again */
+    bt_vec(const bt_global *) funcs; /* with marks */
+    bt_map marked;                   /* what is computed again */
     const bt_value *inside; /* of these the one that is being put into its closure */
-    int has_gradients, has_marks;
+    int has_gradients;
 };
 
 /* ---- what is marked ---- */
@@ -45,28 +46,23 @@ static bt_status mark_from(struct outlining *o, const bt_value *from)
     return bt_map_put(&o->marked, from, (void *)1) ? NULL : bt_no_memory();
 }
 
-static bt_status look_at(struct outlining *o, const bt_value *value)
-{
-    const bt_call *mark = mark_of(value);
-    o->has_gradients |= bt_as_op_call(value, "gradient") || bt_as_op_call(value, "jvp");
-    if (!mark)
-        return NULL;
-    o->has_marks = 1;
-    return mark_from(o, mark->args[0]);
-}
-
-static bt_status find_marks(struct outlining *o, const bt_func *func, int *any)
+static bt_status find_marks(struct outlining *o, const bt_global *global)
 {
     bt_blocks blocks = { 0 };
-    BT_TRY(bt_block_nested(o->arena, func->block, &blocks));
-    *any = 0;
+    int any = 0;
+    BT_TRY(bt_block_nested(o->arena, global->func->block, &blocks));
     for (uint32_t b = 0; b < blocks.len; b++) {
         for (uint32_t i = 0; i < blocks.at[b]->nbinding; i++) {
-            BT_TRY(look_at(o, blocks.at[b]->bindings[i]));
-            *any |= mark_of(blocks.at[b]->bindings[i]) != NULL;
+            const bt_value *value = blocks.at[b]->bindings[i];
+            const bt_call *mark = mark_of(value);
+            o->has_gradients |=
+                bt_as_op_call(value, "gradient") || bt_as_op_call(value, "jvp");
+            if (mark)
+                BT_TRY(mark_from(o, mark->args[0]));
+            any |= mark != NULL;
         }
     }
-    return NULL;
+    return !any || BT_PUSH(o->arena, &o->funcs, global) ? NULL : bt_no_memory();
 }
 
 /* ---- what becomes of it ---- */
@@ -122,22 +118,16 @@ static bt_status binding(struct copy *c, const bt_value *old, int *done)
 static bt_status define_all(void *state, bt_module_builder *builder)
 {
     struct outlining *o = state;
-    for (uint32_t g = 0; g < o->module->nglobal; g++) {
-        const bt_global *global = o->module->globals[g];
+    for (uint32_t i = 0; i < o->funcs.len; i++) {
         const bt_func *func;
         struct copy c;
-        int any = 0;
-        if (global->kind == BT_GLOBAL_FUNC)
-            BT_TRY(find_marks(o, global->func, &any));
-        if (!any)
-            continue;
         BT_TRY(copy_init(&c, o->ctx, o->arena, o->module));
         c.state = o;
         c.binding = binding;
-        bt_status status = copy_func(&c, global->func, &func);
+        bt_status status = copy_func(&c, o->funcs.at[i]->func, &func);
         copy_deinit(&c);
         BT_TRY(status);
-        BT_TRY(version_set_func(builder, global, func));
+        BT_TRY(version_set_func(builder, o->funcs.at[i], func));
     }
     return NULL;
 }
@@ -145,15 +135,14 @@ static bt_status define_all(void *state, bt_module_builder *builder)
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
     struct outlining o = { .ctx = ctx, .arena = call->scratch, .module = call->module };
-    int any;
     bt_map_init(&o.marked, o.arena, 0);
     for (uint32_t g = 0; g < o.module->nglobal; g++) {
         const bt_global *global = o.module->globals[g];
         o.has_gradients |= global->kind == BT_GLOBAL_GRADIENT;
         if (global->kind == BT_GLOBAL_FUNC)
-            BT_TRY(find_marks(&o, global->func, &any));
+            BT_TRY(find_marks(&o, global));
     }
-    if (o.has_marks)
+    if (o.funcs.len)
         return version_next(ctx, o.module, define_all, &o, out);
     *out = bt_module_ref(o.module);
     return NULL;

@@ -10,12 +10,11 @@
  *
  *     @f.forward(args) -> (result, tape);  @f.backward(tape, seeds) -> adjoints
  *
- * @f.backward has a type parameter, behind those of @f, for each dim of a seed that only the run
- * knows: it calls itself for others.
- *
  * so that the tape of a function which calls itself is a tree, or a list. A parameter that such
  * a function passes on unchanged has one sum, which all of its calls add to: what there is of it
  * is an argument of @f.backward, behind the seeds, and what it becomes is its adjoint there.
+ * @f.backward has a type parameter, behind those of @f, for each dim of a seed that only the run
+ * knows: it calls itself for others.
  */
 #ifndef PASSES_GRADIENTS_ADJOINT_PATHS_H
 #define PASSES_GRADIENTS_ADJOINT_PATHS_H

@@ -1,5 +1,5 @@
-/* A tensor that others make up, as what a concatenation reads: they are laid into it, so that nothing is copied; and one of
- * which another has some elements in one piece. */
+/* A tensor that others make up, as what a concatenation reads: they are laid into it, so that
+ * nothing is copied; and one of which another has some elements in one piece. */
 #include "memory/pieces.h"
 
 typedef bt_vec(uint32_t) tensor_list;

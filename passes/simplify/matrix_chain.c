@@ -115,7 +115,7 @@ static const bt_type *extent_of(const struct sequence *s, uint32_t i, int is_col
     return shape->dims[shape->n - (is_column != m->is_transposed ? 1 : 2)];
 }
 
-/* Whether products of matrices i to j are batches of them, are of constants alone. */
+/* Whether products of matrices i to j are batches of them. */
 static int has_batch(const struct sequence *s, uint32_t i, uint32_t j)
 {
     while (i < j && type_rank(s->matrices[i].value->type) == 2)
@@ -123,6 +123,7 @@ static int has_batch(const struct sequence *s, uint32_t i, uint32_t j)
     return type_rank(s->matrices[i].value->type) > 2;
 }
 
+/* Whether they are of constants alone, and a constant that is not too large comes of them. */
 static int is_folded(const struct sequence *s, uint32_t i, uint32_t j)
 {
     int64_t rows, columns;

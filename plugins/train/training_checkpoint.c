@@ -22,10 +22,11 @@ static int by_name(const void *a, const void *b)
                   ((const bt_training_note *)b)->name);
 }
 
-/* A name that files of others do not have. Of all notes but this one, in the order of their names, and of the digests of all tensors: each
- * text with the 0 behind it. */
+/* The name of a note that files of others do not have. */
 static const char CHECKSUM[] = "baton.checksum";
 
+/* Of all notes but its own, in the order of their names, and of the digests of all tensors: each
+ * text with the 0 behind it. */
 static const char *checksum_of(bt_ctx *ctx, const bt_training_note *notes, uint32_t n,
                                const struct bytes *tensors)
 {

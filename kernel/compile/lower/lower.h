@@ -3,6 +3,7 @@
  *
  *     lower.c           primitive calls become storage and invocations of kernels
  *     invoke.c          the kernels of a call; what is made once for several
+ *     order.c           the order in which bindings are lowered: fields at once
  *     control.c         branches, calls, closures and what holds values
  *     apart.c           calls whose sizes a run finds, as functions of their own
  *     place.c           which target computes a primitive function, by which kernels

@@ -52,6 +52,9 @@ bt_status adjoint_set(struct adjoint *, const bt_value *old, uint32_t leaf,
                       const bt_value *adjoint) BT_MUST_USE;
 /* The adjoints of a value's leaves; NULL: all are zero. */
 const bt_value *const *adjoint_of(const struct adjoint *, const bt_value *old);
+/* That of one leaf; NULL: it is zero. */
+const bt_value *adjoint_of_leaf(const struct adjoint *, const bt_value *old,
+                                uint32_t leaf);
 /* The leaves of a value of the function at hand. */
 typedef leaf_values adjoint_values;
 bt_status adjoint_split(struct adjoint *, const bt_value *now,

@@ -310,16 +310,15 @@ static void sort_outputs(const struct adjoint_pair *pair, struct adjoint_path *p
     const bt_block *block = pair->primal->block;
     uint32_t n = 0;
     for (uint32_t i = 0; i < block->nparam; i++) {
-        for (uint32_t leaf = 0; leaf < bt_type_nleaf(block->params[i]->base.type);
-             leaf++) {
-            for (uint32_t k = n; k < path->outputs.len; k++) {
-                const struct adjoint_output output = path->outputs.at[k];
-                if (output.old != &block->params[i]->base || output.leaf != leaf)
-                    continue;
-                path->outputs.at[k] = path->outputs.at[n];
-                path->outputs.at[n++] = output;
-                break;
-            }
+        const bt_value *param = &block->params[i]->base;
+        for (uint32_t leaf = 0; leaf < bt_type_nleaf(param->type); leaf++) {
+            struct adjoint_output *output =
+                adjoint_output_of(&path->outputs, param, leaf);
+            if (!output)
+                continue;
+            const struct adjoint_output first = path->outputs.at[n];
+            path->outputs.at[n++] = *output;
+            *output = first;
         }
     }
     path->outputs.len = n;

@@ -2,6 +2,16 @@
 #include "common/patterns.h"
 #include "gradients/adjoint_cells.h"
 
+struct adjoint_output *adjoint_output_of(const adjoint_outputs *all, const bt_value *old,
+                                         uint32_t leaf)
+{
+    for (uint32_t i = 0; i < all->len; i++) {
+        if (all->at[i].old == old && all->at[i].leaf == leaf)
+            return &all->at[i];
+    }
+    return NULL;
+}
+
 /* ---- both ways in one block ---- */
 
 static bt_status add_seeds(struct adjoint *a, struct adjoint_path *path,
@@ -51,9 +61,9 @@ static bt_status find_outputs(struct adjoint *a, struct adjoint_path *path, int 
         const int leaves_path = is_body == is_param(path->region, old) &&
                                 (is_body || !is_bound(path->region, old));
         for (uint32_t k = 0; leaves_path && k < bt_type_nleaf(old->type); k++) {
-            const bt_value *sum = adjoint_sum_before(path, old, k);
+            const struct adjoint_output *sum = adjoint_output_of(&path->sums, old, k);
             const struct adjoint_output output = { old, k, leaves[k], sum != NULL };
-            if (leaves[k] && (is_body || leaves[k] != sum) &&
+            if (leaves[k] && (is_body || !sum || leaves[k] != sum->adjoint) &&
                 !BT_PUSH(a->copy.arena, &path->outputs, output))
                 return bt_no_memory();
         }
@@ -69,8 +79,8 @@ static bt_status fill(struct adjoint *a, const bt_value *old)
         return NULL;
     BT_TRY(adjoint_split(a, bt_map_find(&a->copy.values, old), &now));
     for (uint32_t i = 0; i < now.len; i++) {
-        const bt_value *const *leaves = adjoint_of(a, old), *zero = now.at[i];
-        if (!adjoint_has(zero->type) || (leaves && leaves[i]))
+        const bt_value *zero = now.at[i];
+        if (!adjoint_has(zero->type) || adjoint_of_leaf(a, old, i))
             continue;
         BT_TRY(adjoint_zero(a->diff, &a->copy, zero, zero->type, &zero));
         BT_TRY(adjoint_add(a, old, i, zero));
@@ -237,11 +247,10 @@ static bt_status output_of(struct differentiation *diff, struct copy *c,
                            const struct adjoint_path *path,
                            const struct adjoint_output *wanted, const bt_value **out)
 {
-    for (uint32_t i = 0; i < path->outputs.len; i++) {
-        const struct adjoint_output *output = &path->outputs.at[i];
-        if (output->old == wanted->old && output->leaf == wanted->leaf && output->adjoint)
-            return copy_operand(c, output->adjoint, NULL, out);
-    }
+    const struct adjoint_output *output =
+        adjoint_output_of(&path->outputs, wanted->old, wanted->leaf);
+    if (output && output->adjoint)
+        return copy_operand(c, output->adjoint, NULL, out);
     // `adjoint` of what is wanted says what the zeros are like
     BT_TRY(copy_operand(c, wanted->adjoint, NULL, out));
     return wanted->is_sum ? NULL : adjoint_zero(diff, c, *out, (*out)->type, out);

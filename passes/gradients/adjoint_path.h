@@ -12,6 +12,9 @@ struct adjoint_output {
     uint8_t is_sum;          /* it replaces that adjoint, which it began with */
 };
 typedef bt_vec(struct adjoint_output) adjoint_outputs;
+/* That of a leaf; NULL: there is none. */
+struct adjoint_output *adjoint_output_of(const adjoint_outputs *, const bt_value *old,
+                                         uint32_t leaf);
 
 struct adjoint_path {
     const bt_block *region;    /* of the primal */
@@ -36,9 +39,6 @@ bt_status adjoint_path_make(struct adjoint *, const bt_block *region, const bt_p
                             const bt_value *data, struct adjoint_path *out) BT_MUST_USE;
 /* Sums that go on in the path begin as parameters of it (adjoint_sums.c). */
 bt_status adjoint_sums_begin(struct adjoint *, struct adjoint_path *) BT_MUST_USE;
-/* What the leaf's sum is before the path; NULL: it has none. */
-const bt_value *adjoint_sum_before(const struct adjoint_path *, const bt_value *old,
-                                   uint32_t leaf);
 /* What the way back gives; finds what it keeps. Outputs of adjoint NULL are dropped. */
 bt_status adjoint_path_close(struct adjoint *, struct adjoint_path *) BT_MUST_USE;
 

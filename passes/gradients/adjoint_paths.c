@@ -17,10 +17,8 @@ struct taped {
 static bt_status want(struct adjoint *a, struct taped *t,
                       const struct adjoint_output *output)
 {
-    for (uint32_t i = 0; i < t->wanted.len; i++) {
-        if (t->wanted.at[i].old == output->old && t->wanted.at[i].leaf == output->leaf)
-            return NULL;
-    }
+    if (adjoint_output_of(&t->wanted, output->old, output->leaf))
+        return NULL;
     return BT_PUSH(a->copy.arena, &t->wanted, *output) ? NULL : bt_no_memory();
 }
 
@@ -192,11 +190,10 @@ bt_status adjoint_forward(struct copy *c, const bt_value *old, int *done)
 /* Adjoints of the float leaves of a value, zeros where there is none. */
 static bt_status seeds_of(struct adjoint *a, const bt_value *old, adjoint_values *out)
 {
-    const bt_value *const *leaves = adjoint_of(a, old);
     adjoint_values now = { 0 };
     BT_TRY(adjoint_split(a, bt_map_find(&a->copy.values, old), &now));
     for (uint32_t i = 0; i < now.len; i++) {
-        const bt_value *seed = leaves ? leaves[i] : NULL;
+        const bt_value *seed = adjoint_of_leaf(a, old, i);
         if (!adjoint_has(now.at[i]->type))
             continue;
         if (!seed)
@@ -226,14 +223,6 @@ static bt_status add_outputs(struct adjoint *a, const struct taped *t,
     return NULL;
 }
 
-/* What there is of a leaf so far; NULL: nothing. */
-static const bt_value *sum_so_far(const struct adjoint *a, const bt_value *old,
-                                  uint32_t leaf)
-{
-    const bt_value *const *leaves = adjoint_of(a, old);
-    return leaves ? leaves[leaf] : NULL;
-}
-
 static bt_status backward_paths(struct adjoint *a, const bt_value *old, struct taped *t,
                                 const adjoint_values *seeds)
 {
@@ -245,7 +234,7 @@ static bt_status backward_paths(struct adjoint *a, const bt_value *old, struct t
         struct adjoint_output *wanted = &t->wanted.at[i];
         adjoint_values now = { 0 };
         BT_TRY(adjoint_split(a, adjoint_now(a, wanted->old), &now));
-        wanted->adjoint = wanted->is_sum ? sum_so_far(a, wanted->old, wanted->leaf)
+        wanted->adjoint = wanted->is_sum ? adjoint_of_leaf(a, wanted->old, wanted->leaf)
                                          : now.at[wanted->leaf];
     }
     adjoint_copy_init(a, &c);
@@ -253,7 +242,7 @@ static bt_status backward_paths(struct adjoint *a, const bt_value *old, struct t
         const adjoint_outputs *sums = &t->paths[i].sums;
         for (uint32_t k = 0; k < sums->len; k++)
             BT_TRY(copy_put(&c, sums->at[k].adjoint,
-                            sum_so_far(a, sums->at[k].old, sums->at[k].leaf)));
+                            adjoint_of_leaf(a, sums->at[k].old, sums->at[k].leaf)));
     }
     BT_TRY(adjoint_path_backward(a->diff, &c, t->tape, t->npath, t->paths, seeds->at,
                                  t->wanted.len, t->wanted.at, &given));
@@ -305,12 +294,8 @@ static bt_status type_args(struct adjoint *a, const bt_call *old, const struct t
 static bt_status begin_sum(struct adjoint *a, struct taped *t,
                            struct adjoint_output *output, adjoint_values *args)
 {
-    const bt_value *sum = sum_so_far(a, output->old, output->leaf);
-    output->is_sum = 1;
-    for (uint32_t i = 0; i < t->wanted.len; i++) {
-        if (t->wanted.at[i].old == output->old && t->wanted.at[i].leaf == output->leaf)
-            output->is_sum = 0;
-    }
+    const bt_value *sum = adjoint_of_leaf(a, output->old, output->leaf);
+    output->is_sum = !adjoint_output_of(&t->wanted, output->old, output->leaf);
     if (!sum || !output->is_sum) {
         adjoint_values now = { 0 };
         BT_TRY(adjoint_split(a, adjoint_now(a, output->old), &now));

@@ -158,13 +158,3 @@ bt_status adjoint_sums_begin(struct adjoint *a, struct adjoint_path *path)
     }
     return NULL;
 }
-
-const bt_value *adjoint_sum_before(const struct adjoint_path *path, const bt_value *old,
-                                   uint32_t leaf)
-{
-    for (uint32_t i = 0; i < path->sums.len; i++) {
-        if (path->sums.at[i].old == old && path->sums.at[i].leaf == leaf)
-            return path->sums.at[i].adjoint;
-    }
-    return NULL;
-}

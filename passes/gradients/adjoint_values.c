@@ -35,6 +35,13 @@ const bt_value *const *adjoint_of(const struct adjoint *a, const bt_value *old)
     return bt_map_find(&a->leaves, old);
 }
 
+const bt_value *adjoint_of_leaf(const struct adjoint *a, const bt_value *old,
+                                uint32_t leaf)
+{
+    const bt_value *const *leaves = adjoint_of(a, old);
+    return leaves ? leaves[leaf] : NULL;
+}
+
 bt_status adjoint_set(struct adjoint *a, const bt_value *old, uint32_t leaf,
                       const bt_value *adjoint)
 {
@@ -51,12 +58,12 @@ bt_status adjoint_set(struct adjoint *a, const bt_value *old, uint32_t leaf,
 bt_status adjoint_add(struct adjoint *a, const bt_value *old, uint32_t leaf,
                       const bt_value *adjoint)
 {
-    const bt_value *const *leaves = adjoint_of(a, old);
+    const bt_value *sum = adjoint_of_leaf(a, old, leaf);
     if (!adjoint || !adjoint_is_active(a, old))
         return NULL;
-    if (leaves && leaves[leaf])
+    if (sum)
         BT_TRY(adjoint_plus(a->diff, &a->copy, adjoint_leaf(old->type, leaf),
-                            (const bt_value *[]){ leaves[leaf], adjoint }, &adjoint));
+                            (const bt_value *[]){ sum, adjoint }, &adjoint));
     return adjoint_set(a, old, leaf, adjoint);
 }
 

@@ -91,4 +91,24 @@ bt_status adjoint_path_backward(struct differentiation *, struct copy *,
 /* A copy into the same function, or by other type parameters. */
 void adjoint_copy_init(struct adjoint *, struct copy *out);
 
+/* ---- values with paths ---- */
+
+/* What a value with paths has kept. */
+struct adjoint_taped {
+    uint32_t npath;
+    struct adjoint_path *paths;
+    const struct adjoint_pair *pair; /* of a call; NULL: of a branch or a match */
+    const bt_value *tape;
+    adjoint_outputs wanted; /* what some path gives */
+};
+
+/* *out: the result and the tape (adjoint_call_paths.c). */
+bt_status adjoint_call_forward(struct adjoint *, const bt_call *old,
+                               const struct adjoint_pair *,
+                               const bt_value **out) BT_MUST_USE;
+/* *out: what is wanted, which is set. */
+bt_status adjoint_call_backward(struct adjoint *, const bt_call *old,
+                                struct adjoint_taped *, const adjoint_values *seeds,
+                                const bt_value **out) BT_MUST_USE;
+
 #endif

@@ -1,20 +1,10 @@
-/* Branches and matches, forward and backward. */
-#include "common/checked.h"
+/* Values with paths, forward and backward: branches and matches; calls: adjoint_call_paths.c. */
 #include "gradients/adjoint_cells.h"
 #include "gradients/adjoint_path.h"
 
-/* What a value with paths has kept. */
-struct taped {
-    uint32_t npath;
-    struct adjoint_path *paths;
-    const struct adjoint_pair *pair; /* of a call; NULL: of a branch or a match */
-    const bt_value *tape;
-    adjoint_outputs wanted; /* what some path gives */
-};
-
 /* ---- forward ---- */
 
-static bt_status want(struct adjoint *a, struct taped *t,
+static bt_status want(struct adjoint *a, struct adjoint_taped *t,
                       const struct adjoint_output *output)
 {
     if (adjoint_output_of(&t->wanted, output->old, output->leaf))
@@ -22,7 +12,8 @@ static bt_status want(struct adjoint *a, struct taped *t,
     return BT_PUSH(a->copy.arena, &t->wanted, *output) ? NULL : bt_no_memory();
 }
 
-static bt_status make_paths(struct adjoint *a, const bt_value *old, struct taped *t)
+static bt_status make_paths(struct adjoint *a, const bt_value *old,
+                            struct adjoint_taped *t)
 {
     t->npath = bt_value_nregion(old);
     t->paths = BT_NEWS(a->copy.arena, struct adjoint_path, t->npath);
@@ -55,7 +46,7 @@ static bt_status forward_block(struct adjoint *a, const struct adjoint_path *pat
 }
 
 static bt_status build_forward(struct adjoint *a, const bt_value *old,
-                               const struct taped *t, const bt_type *tape,
+                               const struct adjoint_taped *t, const bt_type *tape,
                                const bt_value **out)
 {
     struct copy *c = &a->copy;
@@ -85,8 +76,8 @@ static bt_status build_forward(struct adjoint *a, const bt_value *old,
     return bt_build_match(c->b, data, t->npath, clauses, match->otherwise, out);
 }
 
-static bt_status forward_paths(struct adjoint *a, const bt_value *old, struct taped *t,
-                               const bt_value **out)
+static bt_status forward_paths(struct adjoint *a, const bt_value *old,
+                               struct adjoint_taped *t, const bt_value **out)
 {
     bt_adt_def *def;
     const bt_type *tape;
@@ -97,85 +88,22 @@ static bt_status forward_paths(struct adjoint *a, const bt_value *old, struct ta
     return build_forward(a, old, t, tape, out);
 }
 
-/* Single numbers that are no floats are left to passes that run what is known of a program. */
-static int is_worth_marking(const bt_type *type)
-{
-    const bt_shape_type *shape = bt_tensor_shape(type);
-    return bt_dtype_is_float(bt_tensor_dtype(type)) ||
-           (bt_tensor_dtype(type) && !(shape && shape->n == 0));
-}
-
-/* The value for code that is computed again: what reads its tensors is not taken for what the
- * way forward has computed of them. */
-static bt_status mark_again(struct adjoint *a, const bt_value *now, const bt_value **out)
-{
-    const bt_list_type *tuple = bt_as_tuple_type(now->type);
-    *out = now;
-    if (!tuple)
-        return is_worth_marking(now->type)
-                   ? bt_build(a->copy.b, "annotation.again", NULL, &now, 1, out)
-                   : NULL;
-    const bt_value **fields = BT_NEWS(a->copy.arena, const bt_value *, tuple->n);
-    if (!fields)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < tuple->n; i++) {
-        BT_TRY(bt_build_proj(a->copy.b, now, i, &fields[i]));
-        BT_TRY(mark_again(a, fields[i], &fields[i]));
-    }
-    return bt_build_tuple(a->copy.b, tuple->n, fields, out);
-}
-
-/* What the primal gives is stated; and its tape. */
-static bt_status type_forward(struct copy *c, const bt_call *old, const bt_call *call,
-                              const bt_type **out)
-{
-    const bt_func_type *func = bt_as_func_type(call->callee->type);
-    const bt_type *both[2];
-    if (func->nparam && !(func = bt_func_type_open(c->store, func, call->type_args)))
-        return bt_store_why(c->ctx, c->store);
-    both[1] = bt_as_tuple_type(func->result)->at[1];
-    BT_TRY(copy_type(c, old->base.type, &both[0]));
-    *out = bt_type_tuple(c->store, 2, both);
-    return *out ? NULL : bt_store_why(c->ctx, c->store);
-}
-
-/* The result and the tape. again: on the way back. */
-static bt_status forward_call(struct adjoint *a, const bt_call *old,
-                              const struct taped *t, int again, const bt_value **out)
-{
-    struct copy *c = &a->copy;
-    const bt_value **args;
-    const bt_type *type;
-    int same;
-    bt_call call = { .callee_kind = BT_CALLEE_VALUE,
-                     .narg = old->narg,
-                     .ntype_arg = old->ntype_arg };
-    BT_TRY(copy_args(c, old, &args, &same));
-    for (uint32_t i = 0; again && i < old->narg; i++)
-        BT_TRY(mark_again(a, args[i], &args[i]));
-    BT_TRY(copy_types(c, old->ntype_arg, old->type_args, &call.type_args));
-    BT_TRY(bt_build_global(c->b, t->pair->forward, &call.callee));
-    call.args = args;
-    BT_TRY(type_forward(c, old, &call, &type));
-    return copy_call_as(c, old, &call, type, out);
-}
-
 bt_status adjoint_forward(struct copy *c, const bt_value *old, int *done)
 {
     struct adjoint *a = c->state;
-    struct taped *t;
+    struct adjoint_taped *t;
     const bt_value *both, *result;
     struct adjoint_pair *pair;
     BT_TRY(adjoint_pair_of(a, old, &pair));
     if ((!adjoint_is_active(a, old) && !adjoint_touches(a->diff, old)) ||
         (!pair && old->kind != BT_VALUE_IF && old->kind != BT_VALUE_MATCH))
         return NULL;
-    if (!(t = BT_NEW(c->arena, struct taped)) || !bt_map_put(&a->tapes, old, t))
+    if (!(t = BT_NEW(c->arena, struct adjoint_taped)) || !bt_map_put(&a->tapes, old, t))
         return bt_no_memory();
     t->pair = pair;
     if (pair && pair->is_again)
         return NULL;
-    BT_TRY(pair ? forward_call(a, bt_as_call(old), t, 0, &both)
+    BT_TRY(pair ? adjoint_call_forward(a, bt_as_call(old), pair, &both)
                 : forward_paths(a, old, t, &both));
     bt_builder_like(c->b, old);
     BT_TRY(bt_build_proj(c->b, both, 0, &result));
@@ -204,7 +132,7 @@ static bt_status seeds_of(struct adjoint *a, const bt_value *old, adjoint_values
     return NULL;
 }
 
-static bt_status add_outputs(struct adjoint *a, const struct taped *t,
+static bt_status add_outputs(struct adjoint *a, const struct adjoint_taped *t,
                              const bt_value *given)
 {
     for (uint32_t i = 0; i < t->wanted.len; i++) {
@@ -223,8 +151,8 @@ static bt_status add_outputs(struct adjoint *a, const struct taped *t,
     return NULL;
 }
 
-static bt_status backward_paths(struct adjoint *a, const bt_value *old, struct taped *t,
-                                const adjoint_values *seeds)
+static bt_status backward_paths(struct adjoint *a, const bt_value *old,
+                                struct adjoint_taped *t, const adjoint_values *seeds)
 {
     struct copy c;
     const bt_value *given;
@@ -249,114 +177,19 @@ static bt_status backward_paths(struct adjoint *a, const bt_value *old, struct t
     return add_outputs(a, t, given);
 }
 
-/* Adjoints have the types of what the primal was given. */
-static bt_status type_backward(struct adjoint *a, const struct taped *t,
-                               const bt_type **out)
-{
-    struct copy *c = &a->copy;
-    const uint32_t n = t->wanted.len;
-    const bt_type **types = BT_NEWS(c->arena, const bt_type *, n);
-    if (!types)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < n; i++) {
-        const struct adjoint_output *output = &t->wanted.at[i];
-        const bt_type *now =
-            adjoint_leaf(adjoint_now(a, output->old)->type, output->leaf);
-        BT_TRY(adjoint_type_of(a->diff, now, &types[i]));
-    }
-    *out = n == 1 ? types[0] : bt_type_tuple(c->store, n, types);
-    return *out ? NULL : bt_store_why(c->ctx, c->store);
-}
-
-/* Those of the call, and what the dims of the seeds are that only the run knows. */
-static bt_status type_args(struct adjoint *a, const bt_call *old, const struct taped *t,
-                           const adjoint_values *seeds, bt_call *call)
-{
-    struct copy *c = &a->copy;
-    adjoint_types like = { 0 };
-    dims_of_type all = { 0 };
-    const bt_type *const *own;
-    BT_TRY(copy_types(c, old->ntype_arg, old->type_args, &own));
-    for (uint32_t i = 0; i < old->ntype_arg; i++) {
-        if (!BT_PUSH(c->arena, &all, own[i]))
-            return bt_no_memory();
-    }
-    BT_TRY(adjoint_leaf_types(a->diff, t->pair->primal->result, &like));
-    for (uint32_t i = 0; i < like.len; i++)
-        BT_TRY(adjoint_dims_given(a->diff, like.at[i], seeds->at[i]->type, &all));
-    call->ntype_arg = all.len;
-    call->type_args = all.at;
-    return NULL;
-}
-
-/* Adds what a sum is before the call: nothing where there is nothing yet, or another argument
- * goes on with it. */
-static bt_status begin_sum(struct adjoint *a, struct taped *t,
-                           struct adjoint_output *output, adjoint_values *args)
-{
-    const bt_value *sum = adjoint_of_leaf(a, output->old, output->leaf);
-    output->is_sum = !adjoint_output_of(&t->wanted, output->old, output->leaf);
-    if (!sum || !output->is_sum) {
-        adjoint_values now = { 0 };
-        BT_TRY(adjoint_split(a, adjoint_now(a, output->old), &now));
-        const bt_value *like = now.at[output->leaf];
-        BT_TRY(adjoint_zero(a->diff, &a->copy, like, like->type, &sum));
-    }
-    return BT_PUSH(a->copy.arena, args, sum) ? NULL : bt_no_memory();
-}
-
-static bt_status backward_call(struct adjoint *a, const bt_call *old, struct taped *t,
-                               const adjoint_values *seeds)
-{
-    struct copy *c = &a->copy;
-    const bt_type *type;
-    const bt_value *given;
-    adjoint_values args = { 0 };
-    bt_call call = { .callee_kind = BT_CALLEE_VALUE };
-    if (t->pair->is_again) {
-        BT_TRY(forward_call(a, old, t, 1, &given));
-        BT_TRY(bt_build_proj(c->b, given, 1, &t->tape));
-    }
-    int is_pushed = BT_PUSH(c->arena, &args, t->tape);
-    for (uint32_t i = 0; i < seeds->len; i++)
-        is_pushed &= BT_PUSH(c->arena, &args, seeds->at[i]);
-    if (!is_pushed)
-        return bt_no_memory();
-    t->wanted = (adjoint_outputs){ 0 };
-    for (uint32_t i = 0; i < old->narg; i++) {
-        for (uint32_t k = 0; k < bt_type_nleaf(old->args[i]->type); k++) {
-            struct adjoint_output output = { old->args[i], k, NULL, 0 };
-            if (!t->pair->wants[i] || !adjoint_has(adjoint_leaf(old->args[i]->type, k)))
-                continue;
-            if (adjoint_sums(t->pair, i, k))
-                BT_TRY(begin_sum(a, t, &output, &args));
-            if (!BT_PUSH(c->arena, &t->wanted, output))
-                return bt_no_memory();
-        }
-    }
-    call.narg = args.len;
-    call.args = args.at;
-    BT_TRY(type_args(a, old, t, seeds, &call));
-    BT_TRY(bt_build_global(c->b, t->pair->backward, &call.callee));
-    if (old->ncheck) {
-        BT_TRY(type_backward(a, t, &type));
-        BT_TRY(checked_call(c, &call, type, &given));
-    } else {
-        BT_TRY(bt_build_call(c->b, &call, &given));
-    }
-    return add_outputs(a, t, given);
-}
-
 bt_status adjoint_backward(struct adjoint *a, const bt_value *old)
 {
-    struct taped *t = bt_map_find(&a->tapes, old);
+    struct adjoint_taped *t = bt_map_find(&a->tapes, old);
     adjoint_values seeds = { 0 };
+    const bt_value *given;
     if (!t)
         return bt_fail_at(a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, old->span,
                           "a %s of a function that is no global of the module has no "
                           "derivative",
                           bt_value_kind_name(old->kind));
     BT_TRY(seeds_of(a, old, &seeds));
-    return t->pair ? backward_call(a, bt_as_call(old), t, &seeds)
-                   : backward_paths(a, old, t, &seeds);
+    if (!t->pair)
+        return backward_paths(a, old, t, &seeds);
+    BT_TRY(adjoint_call_backward(a, bt_as_call(old), t, &seeds, &given));
+    return add_outputs(a, t, given);
 }

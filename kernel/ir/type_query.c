@@ -84,6 +84,15 @@ uint32_t bt_type_nleaf(const bt_type *type)
     return n;
 }
 
+uint32_t bt_type_first_leaf(const bt_type *type, uint32_t field)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    uint32_t first = 0;
+    for (uint32_t i = 0; tuple && i < field; i++)
+        first += bt_type_nleaf(tuple->at[i]);
+    return first;
+}
+
 const bt_list_type *bt_as_ref_type(const bt_type *t)
 {
     return as(t, BT_TYPE_REF);

@@ -105,10 +105,7 @@ static bt_status reverse_tuple(struct adjoint *a, const bt_tuple_value *tuple)
 static bt_status reverse_proj(struct adjoint *a, const bt_proj *proj)
 {
     const bt_value *const *leaves = adjoint_of(a, &proj->base);
-    const bt_list_type *type = bt_as_tuple_type(proj->tuple->type);
-    uint32_t first = 0;
-    for (uint32_t i = 0; i < proj->index; i++)
-        first += bt_type_nleaf(type->at[i]);
+    const uint32_t first = bt_type_first_leaf(proj->tuple->type, proj->index);
     for (uint32_t k = 0; k < bt_type_nleaf(proj->base.type); k++)
         BT_TRY(adjoint_add(a, proj->tuple, first + k, leaves[k]));
     return NULL;

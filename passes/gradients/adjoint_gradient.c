@@ -19,10 +19,8 @@ struct gradient {
 static void range_of(const bt_type *type, uint32_t field, uint32_t *first, uint32_t *n)
 {
     const bt_list_type *tuple = bt_as_tuple_type(type);
-    *first = 0;
+    *first = bt_type_first_leaf(type, field);
     *n = bt_type_nleaf(tuple ? tuple->at[field] : type);
-    for (uint32_t i = 0; tuple && i < field; i++)
-        *first += bt_type_nleaf(tuple->at[i]);
 }
 
 static bt_status field_of(bt_builder *b, const bt_value *value, uint32_t index,

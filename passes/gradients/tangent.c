@@ -343,11 +343,9 @@ static bt_status make_tuple(struct adjoint *a, const bt_tuple_value *tuple)
 static bt_status make_proj(struct adjoint *a, const bt_proj *proj)
 {
     const bt_value *const *tangents = adjoint_of(a, proj->tuple);
-    const bt_list_type *type = bt_as_tuple_type(proj->tuple->type);
-    for (uint32_t i = 0; tangents && i < proj->index; i++)
-        tangents += bt_type_nleaf(type->at[i]);
+    const uint32_t first = bt_type_first_leaf(proj->tuple->type, proj->index);
     for (uint32_t k = 0; tangents && k < bt_type_nleaf(proj->base.type); k++)
-        BT_TRY(adjoint_add(a, &proj->base, k, tangents[k]));
+        BT_TRY(adjoint_add(a, &proj->base, k, tangents[first + k]));
     return NULL;
 }
 

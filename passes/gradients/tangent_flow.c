@@ -124,9 +124,8 @@ static bt_status flow_tuple(struct adjoint *a, const bt_tuple_value *tuple)
 static bt_status flow_proj(struct adjoint *a, const bt_proj *proj)
 {
     const uint8_t *moves = tangent_moves(a, proj->tuple);
-    const bt_list_type *type = bt_as_tuple_type(proj->tuple->type);
-    for (uint32_t i = 0; moves && i < proj->index; i++)
-        moves += bt_type_nleaf(type->at[i]);
+    if (moves)
+        moves += bt_type_first_leaf(proj->tuple->type, proj->index);
     return tangent_move(a, &proj->base, moves);
 }
 

@@ -53,11 +53,8 @@ bt_status bt_leaves_find(bt_leaf_map *map, const bt_value *value, const bt_leave
 static bt_status follow_proj(bt_leaf_map *map, const bt_proj *proj)
 {
     const bt_leaves *tuple;
-    const bt_list_type *type = bt_as_tuple_type(proj->tuple->type);
-    uint32_t first = 0;
+    const uint32_t first = bt_type_first_leaf(proj->tuple->type, proj->index);
     BT_TRY(bt_leaves_find(map, proj->tuple, &tuple));
-    for (uint32_t i = 0; i < proj->index; i++)
-        first += bt_type_nleaf(type->at[i]);
     return put(map, &proj->base, bt_type_nleaf(proj->base.type), tuple->at + first);
 }
 

@@ -612,11 +612,8 @@ static bt_status add_tuple(struct composer *c, const bt_tuple_value *tuple)
 static bt_status add_proj(struct composer *c, const bt_proj *proj)
 {
     const struct leaves *leaves;
-    const bt_list_type *type = bt_as_tuple_type(proj->tuple->type);
-    uint32_t first = 0;
+    const uint32_t first = bt_type_first_leaf(proj->tuple->type, proj->index);
     BT_TRY(leaves_of(c, proj->tuple, &leaves));
-    for (uint32_t i = 0; i < proj->index; i++)
-        first += bt_type_nleaf(type->at[i]);
     return set_leaves(c, &proj->base, bt_type_nleaf(proj->base.type),
                       leaves->arrays + first);
 }

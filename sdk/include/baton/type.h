@@ -306,6 +306,8 @@ BT_API const bt_list_type *bt_as_tuple_type(const bt_type *);
 BT_API const bt_layout *bt_type_layout(const bt_type *);
 /* Fields of nested tuples that are none themselves; 1 of any other type. */
 BT_API uint32_t bt_type_nleaf(const bt_type *);
+/* The first of them that is in a tuple's field; 0 of any other type. */
+BT_API uint32_t bt_type_first_leaf(const bt_type *, uint32_t field);
 /* Whether there are floats in values of the type, which a dtype that is not known may be, and whether there
  * is code: functions or references. Fields of data are looked at, too. */
 BT_API bt_status bt_type_holds(bt_arena *, const bt_type *, int *has_float,

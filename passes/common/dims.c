@@ -105,6 +105,37 @@ bt_status dims_erase(const struct dims_map *m, const bt_type *type, const bt_typ
     return with(m, erase_dim, (void *)(uintptr_t)m, type, out);
 }
 
+/* A parameter that is any dim. */
+static bt_status new_var(const struct dims_map *m, const bt_type **out)
+{
+    const bt_type_param param = { .kind = BT_KIND_DIM, .high = INT64_MAX, .step = 1 };
+    *out = bt_type_var(m->store, &param, "n");
+    return *out ? NULL : bt_store_why(m->ctx, m->store);
+}
+
+struct naming {
+    const struct dims_map *map;
+    uint32_t has;
+    dims_of_type *vars;
+};
+
+static bt_status name_dim(void *state, const bt_type *dim, const bt_type **out)
+{
+    const struct naming *n = state;
+    *out = dim;
+    if (n->has && !(dim->has & n->has))
+        return NULL;
+    BT_TRY(new_var(n->map, out));
+    return BT_PUSH(n->map->arena, n->vars, *out) ? NULL : bt_no_memory();
+}
+
+bt_status dims_name(const struct dims_map *m, const bt_type *type, uint32_t has,
+                    dims_of_type *vars, const bt_type **out)
+{
+    struct naming n = { m, has, vars };
+    return with(m, name_dim, &n, type, out);
+}
+
 bt_status dims_group_add(const struct dims_map *m, bt_map *groups, const bt_type *type,
                          struct dims_group **out)
 {
@@ -158,7 +189,6 @@ static bt_status place(void *state, const bt_type *dim, const bt_type **out)
 bt_status dims_unify(const struct dims_map *m, uint32_t n, const bt_type *const *types,
                      struct dims_pattern *out)
 {
-    const bt_type_param param = { .kind = BT_KIND_DIM, .high = INT64_MAX, .step = 1 };
     dims_of_type *of = BT_NEWS(m->arena, dims_of_type, n);
     if (!of)
         return bt_no_memory();
@@ -176,8 +206,7 @@ bt_status dims_unify(const struct dims_map *m, uint32_t n, const bt_type *const 
             p.dims[i] = are_alike(n, of, i, k) ? p.dims[k] : NULL;
         if (p.dims[i])
             continue;
-        if (!(p.dims[i] = bt_type_var(m->store, &param, "n")))
-            return bt_store_why(m->ctx, m->store);
+        BT_TRY(new_var(m, &p.dims[i]));
         out->places[out->nvar] = i;
         out->vars[out->nvar++] = p.dims[i];
     }

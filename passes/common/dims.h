@@ -24,6 +24,10 @@ bt_status dims_list(const struct dims_map *, const bt_type *,
 /* The type with `?` in place of each dim. */
 bt_status dims_erase(const struct dims_map *, const bt_type *,
                      const bt_type **out) BT_MUST_USE;
+/* The type with a variable in place of each dim that has one of these (BT_HAS_..; 0: of each), which
+ * is added to the others. */
+bt_status dims_name(const struct dims_map *, const bt_type *, uint32_t has,
+                    dims_of_type *vars, const bt_type **out) BT_MUST_USE;
 
 /* Types that are equal but for dims. */
 struct dims_group {

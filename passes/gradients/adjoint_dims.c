@@ -255,31 +255,11 @@ bt_status adjoint_fit(struct copy *c, const bt_value *adjoint, const bt_type *ty
     return checked_call(c, &call, type, out);
 }
 
-struct naming {
-    struct differentiation *diff;
-    dims_of_type *vars;
-};
-
-static bt_status name_dim(void *state, const bt_type *dim, const bt_type **out)
-{
-    const struct naming *n = state;
-    const bt_type_param param = { .kind = BT_KIND_DIM, .high = INT64_MAX, .step = 1 };
-    *out = dim;
-    if (!(dim->has & BT_HAS_OPAQUE))
-        return NULL;
-    if (!(*out = bt_type_var(n->diff->module->store, &param, "n")))
-        return bt_store_why(n->diff->ctx, n->diff->module->store);
-    return BT_PUSH(n->diff->arena, n->vars, *out) ? NULL : bt_no_memory();
-}
-
 bt_status adjoint_name_dims(struct differentiation *diff, const bt_type *type,
                             const bt_type **out, dims_of_type *vars)
 {
-    struct naming n = { diff, vars };
-    struct dims_map m = adjoint_dims_map(diff);
-    m.dim = name_dim;
-    m.state = &n;
-    return dims_replace(&m, type, out);
+    const struct dims_map m = adjoint_dims_map(diff);
+    return dims_name(&m, type, BT_HAS_OPAQUE, vars, out);
 }
 
 bt_status adjoint_dims_given(struct differentiation *diff, const bt_type *like,

@@ -71,7 +71,7 @@ static bt_status holds(struct room *r, const bt_type *type, const struct seen *o
 }
 
 /* Parameters like those of a data type that has dims alone. */
-static bt_status like_vars(struct room *r, struct holder *h, adjoint_types *vars)
+static bt_status like_vars(struct room *r, struct holder *h, dims_of_type *vars)
 {
     bt_store *store = r->diff->module->store;
     for (uint32_t i = 0; i < h->old->nvar; i++) {
@@ -84,33 +84,15 @@ static bt_status like_vars(struct room *r, struct holder *h, adjoint_types *vars
     return h->of ? NULL : bt_store_why(r->diff->ctx, store);
 }
 
-struct dim_vars {
-    struct differentiation *diff;
-    adjoint_types *vars;
-};
-
-static bt_status new_var(void *state, const bt_type *dim, const bt_type **out)
-{
-    const bt_type_param param = { .kind = BT_KIND_DIM, .high = INT64_MAX, .step = 1 };
-    struct dim_vars *d = state;
-    (void)dim;
-    if (!(*out = bt_type_var(d->diff->module->store, &param, "n")))
-        return bt_store_why(d->diff->ctx, d->diff->module->store);
-    return BT_PUSH(d->diff->arena, d->vars, *out) ? NULL : bt_no_memory();
-}
-
 static bt_status declare_holder(struct room *r, const bt_type *type, struct holder *h)
 {
     struct differentiation *diff = r->diff;
-    adjoint_types vars = { 0 };
-    struct dim_vars d = { diff, &vars };
-    struct dims_map m = adjoint_dims_map(r->diff);
+    const struct dims_map m = adjoint_dims_map(diff);
+    dims_of_type vars = { 0 };
     const char *name;
-    m.dim = new_var;
-    m.state = &d;
     h->old = adjoint_def(type);
     BT_TRY(adjoint_has_one(h->old) ? like_vars(r, h, &vars)
-                                   : dims_replace(&m, type, &h->of));
+                                   : dims_name(&m, type, 0, &vars, &h->of));
     BT_TRY(adjoint_name(diff, &diff->taken, h->old->name, "cells", &name));
     return bt_module_builder_declare_adt(diff->builder, name, h->old->span, vars.len,
                                          vars.at, &h->now);

@@ -1,6 +1,7 @@
 /* The data types and functions of a function that is computed by levels. */
 #include "batches/levels_code.h"
 #include "common/names.h"
+#include "common/vars.h"
 
 static bt_status name(struct levels *l, const char *what, int is_ctor, const char **out)
 {
@@ -12,15 +13,9 @@ static bt_status declare_data(struct levels_code *m, bt_module_builder *builder,
                               const char *what, bt_adt_def **out)
 {
     const bt_func *func = m->l->of->func;
-    const bt_type **vars = BT_NEWS(m->l->arena, const bt_type *, func->nvar);
+    const bt_type **vars;
     const char *own;
-    if (!vars)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < func->nvar; i++) {
-        const bt_var_type *var = bt_as_var_type(func->vars[i]);
-        if (!(vars[i] = bt_type_var(m->store, &var->param, var->name)))
-            return bt_store_why(m->l->ctx, m->store);
-    }
+    BT_TRY(vars_like(m->l->ctx, m->l->arena, m->store, func->nvar, func->vars, &vars));
     BT_TRY(name(m->l, what, 0, &own));
     return bt_module_builder_declare_adt(builder, own, func->span, func->nvar, vars, out);
 }

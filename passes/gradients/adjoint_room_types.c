@@ -6,6 +6,7 @@
  *     List[Ref[float32]]               List[Ref[(float32, float32)]]
  */
 #include "common/retype.h"
+#include "common/vars.h"
 #include "gradients/adjoint_room.h"
 
 /* A data type that has such cells in its fields: those of its instances that are equal but for dims,
@@ -74,12 +75,9 @@ static bt_status holds(struct room *r, const bt_type *type, const struct seen *o
 static bt_status like_vars(struct room *r, struct holder *h, dims_of_type *vars)
 {
     bt_store *store = r->diff->module->store;
-    for (uint32_t i = 0; i < h->old->nvar; i++) {
-        const bt_var_type *old = bt_as_var_type(h->old->vars[i]);
-        const bt_type *var = bt_type_var(store, &old->param, old->name);
-        if (!var || !BT_PUSH(r->diff->arena, vars, var))
-            return var ? bt_no_memory() : bt_store_why(r->diff->ctx, store);
-    }
+    vars->len = h->old->nvar;
+    BT_TRY(vars_like(r->diff->ctx, r->diff->arena, store, vars->len, h->old->vars,
+                     &vars->at));
     h->of = bt_type_apply(store, h->old, vars->len, vars->at);
     return h->of ? NULL : bt_store_why(r->diff->ctx, store);
 }

@@ -1,5 +1,6 @@
 /* Tapes: data types of what the way back reads of the way forward. */
 #include "common/names.h"
+#include "common/vars.h"
 #include "gradients/adjoint_path.h"
 
 bt_status adjoint_name(struct differentiation *diff, bt_map *taken, const char *base,
@@ -12,15 +13,9 @@ bt_status adjoint_tape_declare(struct differentiation *diff, const char *base,
                                const bt_func *func, bt_adt_def **def, const bt_type **out)
 {
     bt_store *store = diff->module->store;
-    const bt_type **vars = BT_NEWS(diff->arena, const bt_type *, func->nvar);
+    const bt_type **vars;
     const char *name;
-    if (!vars)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < func->nvar; i++) {
-        const bt_var_type *var = bt_as_var_type(func->vars[i]);
-        if (!(vars[i] = bt_type_var(store, &var->param, var->name)))
-            return bt_store_why(diff->ctx, store);
-    }
+    BT_TRY(vars_like(diff->ctx, diff->arena, store, func->nvar, func->vars, &vars));
     BT_TRY(adjoint_name(diff, &diff->taken, base, "tape", &name));
     BT_TRY(bt_module_builder_declare_adt(diff->builder, name, func->span, func->nvar,
                                          vars, def));

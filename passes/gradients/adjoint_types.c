@@ -12,6 +12,7 @@
  * A field that holds no float has no part in it. What is Zero holds no tensor, and what is added
  * to it is not looked at.
  */
+#include "common/vars.h"
 #include "gradients/adjoint_data.h"
 
 const bt_adt_def *adjoint_def(const bt_type *type)
@@ -230,16 +231,13 @@ static bt_status new_vars(struct differentiation *diff, struct adjoint_data *dat
     if (!adjoint_has_one(def))
         return NULL;
     data->dims.nvar = def->nvar;
-    data->dims.vars = BT_NEWS(diff->arena, const bt_type *, def->nvar);
     data->dims.places = BT_NEWS(diff->arena, uint32_t, def->nvar);
-    if (!data->dims.vars || !data->dims.places)
+    if (!data->dims.places)
         return bt_no_memory();
-    for (uint32_t i = 0; i < def->nvar; i++) {
-        const bt_var_type *var = bt_as_var_type(def->vars[i]);
+    for (uint32_t i = 0; i < def->nvar; i++)
         data->dims.places[i] = i;
-        if (!(data->dims.vars[i] = bt_type_var(store, &var->param, var->name)))
-            return bt_store_why(diff->ctx, store);
-    }
+    BT_TRY(
+        vars_like(diff->ctx, diff->arena, store, def->nvar, def->vars, &data->dims.vars));
     data->primal = bt_type_apply(store, def, def->nvar, data->dims.vars);
     return data->primal ? NULL : bt_store_why(diff->ctx, store);
 }

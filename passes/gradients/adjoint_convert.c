@@ -151,7 +151,7 @@ static bt_status strip_ctor(const struct converter *f, const bt_ctor *ctor,
         if (leaves.at[i])
             leaves.at[n++] = leaves.at[i];
     }
-    return adjoint_build_ctor(c, f->data->def->ctors[ctor->tag + 1], f->adjoint, n,
+    return adjoint_build_ctor(c, adjoint_ctor_of(f->data->def, ctor), f->adjoint, n,
                               leaves.at, out);
 }
 

@@ -68,6 +68,8 @@ const bt_adt_def *adjoint_def(const bt_type *);
 /* Whether all instances share one type of adjoints: its parameters are dims alone. Else each has
  * its own. */
 int adjoint_has_one(const bt_adt_def *);
+/* The constructor of the adjoints' data type that stands for one of the primal's. */
+const bt_ctor *adjoint_ctor_of(const bt_adt_def *adjoints, const bt_ctor *primal);
 /* What was declared for it; *out NULL: nothing was. */
 bt_status adjoint_data_of(const struct differentiation *, const bt_type *,
                           struct adjoint_data **out) BT_MUST_USE;

@@ -2,9 +2,9 @@
 #include "gradients/adjoint_data.h"
 #include "gradients/adjoint_path.h"
 
-static uint32_t tag_of(const bt_ctor *ctor)
+const bt_ctor *adjoint_ctor_of(const bt_adt_def *adjoints, const bt_ctor *primal)
 {
-    return ctor->tag + 1; // behind Zero
+    return adjoints->ctors[primal->tag + 1]; // behind Zero
 }
 
 bt_status adjoint_fields_of(struct adjoint *a, const bt_value *now, adjoint_fields *out)
@@ -95,7 +95,7 @@ bt_status adjoint_open(struct differentiation *diff, struct copy *c, const bt_va
                        const bt_ctor *old, const adjoint_fields *fields,
                        const bt_value ***out)
 {
-    const bt_ctor *ctor = adjoint_def(d->type)->ctors[tag_of(old)];
+    const bt_ctor *ctor = adjoint_ctor_of(adjoint_def(d->type), old);
     const bt_value *given;
     uint32_t nwanted = 0, next = 0;
     bt_clause clauses[2];
@@ -193,8 +193,8 @@ static bt_status ctor_leaf(struct adjoint *a, const bt_pattern *pattern,
         const bt_type *now;
         BT_TRY(copy_type(c, type, &now));
         BT_TRY(adjoint_type_of(a->diff, now, &now));
-        BT_TRY(adjoint_build_ctor(c, adjoint_def(now)->ctors[tag_of(pattern->ctor)], now,
-                                  fields.len, fields.at, &value));
+        BT_TRY(adjoint_build_ctor(c, adjoint_ctor_of(adjoint_def(now), pattern->ctor),
+                                  now, fields.len, fields.at, &value));
     }
     return BT_PUSH(c->arena, out, value) ? NULL : bt_no_memory();
 }

@@ -288,7 +288,7 @@ static bt_status make_ctor(struct adjoint *a, const bt_call *old)
         }
     }
     BT_TRY(adjoint_type_of(a->diff, now->base.type, &type));
-    BT_TRY(adjoint_build_ctor(&a->copy, adjoint_def(type)->ctors[old->ctor->tag + 1],
+    BT_TRY(adjoint_build_ctor(&a->copy, adjoint_ctor_of(adjoint_def(type), old->ctor),
                               type, fields.len, fields.at, &made));
     return adjoint_add(a, &old->base, 0, made);
 }

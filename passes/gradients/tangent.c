@@ -19,12 +19,25 @@ void tangent_deinit(struct tangent *t)
     adjoint_deinit(&t->adjoint);
 }
 
-/* The tangent of a leaf as a value. now: leaves of the value itself, for the dims of a zero. */
-static bt_status filled(struct adjoint *a, const bt_value *now, const bt_value *tangent,
-                        const bt_value **out)
+/* Adds the tangent of each leaf of a value that is to have one, a zero where there is none. moves:
+ * which leaves these are; NULL: none. */
+static bt_status add_tangents(struct adjoint *a, const bt_value *old, const bt_value *now,
+                              const uint8_t *moves, adjoint_values *out)
 {
-    *out = tangent;
-    return tangent ? NULL : adjoint_zero(a->diff, &a->copy, now, now->type, out);
+    adjoint_values leaves = { 0 };
+    for (uint32_t i = 0; moves && i < bt_type_nleaf(old->type); i++) {
+        const bt_value *tangent = adjoint_of_leaf(a, old, i);
+        if (!moves[i])
+            continue;
+        if (!tangent && !leaves.len)
+            BT_TRY(adjoint_split(a, now, &leaves));
+        if (!tangent)
+            BT_TRY(adjoint_zero(a->diff, &a->copy, leaves.at[i], leaves.at[i]->type,
+                                &tangent));
+        if (!BT_PUSH(a->copy.arena, out, tangent))
+            return bt_no_memory();
+    }
+    return NULL;
 }
 
 bt_status tangent_pair(struct tangent *t, const bt_value *old, const bt_value *now,
@@ -32,9 +45,8 @@ bt_status tangent_pair(struct tangent *t, const bt_value *old, const bt_value *n
 {
     struct adjoint *a = &t->adjoint;
     const uint32_t nleaf = bt_type_nleaf(old->type);
-    const bt_value *const *tangents = adjoint_of(a, old);
     const bt_value *dual = bt_map_find(&t->duals, old);
-    adjoint_values leaves = { 0 }, fields = { 0 };
+    adjoint_values fields = { 0 };
     // what a call at the end gives is given as it is: the call stays at the end
     if (dual && adjoint_now(a, old) == now &&
         tangent_count(tangent_moves(a, old), nleaf) == tangent_count(moves, nleaf)) {
@@ -43,16 +55,7 @@ bt_status tangent_pair(struct tangent *t, const bt_value *old, const bt_value *n
     }
     if (!BT_PUSH(a->copy.arena, &fields, now))
         return bt_no_memory();
-    for (uint32_t i = 0; i < nleaf; i++) {
-        const bt_value *tangent = tangents ? tangents[i] : NULL;
-        if (!moves || !moves[i])
-            continue;
-        if (!tangent && !leaves.len)
-            BT_TRY(adjoint_split(a, now, &leaves));
-        BT_TRY(filled(a, leaves.len ? leaves.at[i] : NULL, tangent, &tangent));
-        if (!BT_PUSH(a->copy.arena, &fields, tangent))
-            return bt_no_memory();
-    }
+    BT_TRY(add_tangents(a, old, now, moves, &fields));
     return bt_build_tuple(a->copy.b, fields.len, fields.at, out);
 }
 
@@ -236,21 +239,9 @@ static bt_status make_call(struct tangent *t, const bt_call *old)
         if (!BT_PUSH(c->arena, &args, now[i]))
             return bt_no_memory();
     }
-    for (uint32_t i = 0; i < old->narg; i++) {
-        const uint8_t *moves = tangent_moves(a, old->args[i]);
-        const bt_value *const *tangents = adjoint_of(a, old->args[i]);
-        adjoint_values leaves = { 0 };
-        for (uint32_t k = 0; moves && k < bt_type_nleaf(old->args[i]->type); k++) {
-            const bt_value *tangent = tangents ? tangents[k] : NULL;
-            if (!moves[k])
-                continue;
-            if (!tangent && !leaves.len)
-                BT_TRY(adjoint_split(a, now[i], &leaves));
-            BT_TRY(filled(a, leaves.len ? leaves.at[k] : NULL, tangent, &tangent));
-            if (!BT_PUSH(c->arena, &args, tangent))
-                return bt_no_memory();
-        }
-    }
+    for (uint32_t i = 0; i < old->narg; i++)
+        BT_TRY(
+            add_tangents(a, old->args[i], now[i], tangent_moves(a, old->args[i]), &args));
     BT_TRY(copy_types(c, old->ntype_arg, old->type_args, &call.type_args));
     BT_TRY(bt_build_global(c->b, func->name, &call.callee));
     call.narg = args.len;
@@ -275,17 +266,10 @@ static bt_status make_ctor(struct adjoint *a, const bt_call *old)
     if (!any)
         return NULL;
     for (uint32_t i = 0; i < old->narg; i++) {
-        const bt_value *const *tangents = adjoint_of(a, old->args[i]);
-        adjoint_values leaves = { 0 };
-        BT_TRY(adjoint_split(a, now->args[i], &leaves));
-        for (uint32_t k = 0; k < leaves.len; k++) {
-            const bt_value *tangent = tangents ? tangents[k] : NULL;
-            if (!adjoint_has(leaves.at[k]->type))
-                continue;
-            BT_TRY(filled(a, leaves.at[k], tangent, &tangent));
-            if (!BT_PUSH(a->copy.arena, &fields, tangent))
-                return bt_no_memory();
-        }
+        const uint8_t *all = tangent_all(a->copy.arena, now->args[i]->type);
+        if (!all)
+            return bt_no_memory();
+        BT_TRY(add_tangents(a, old->args[i], now->args[i], all, &fields));
     }
     BT_TRY(adjoint_type_of(a->diff, now->base.type, &type));
     BT_TRY(adjoint_build_ctor(&a->copy, adjoint_ctor_of(adjoint_def(type), old->ctor),
@@ -299,9 +283,8 @@ static bt_status make_op(struct adjoint *a, const bt_call *old)
     adjoint_values in = { 0 }, out = { 0 }, seeds = { 0 };
     int any = 0;
     for (uint32_t i = 0; i < old->narg; i++) {
-        const bt_value *const *tangents = adjoint_of(a, old->args[i]);
         for (uint32_t k = 0; k < bt_type_nleaf(old->args[i]->type); k++) {
-            const bt_value *seed = tangents ? tangents[k] : NULL;
+            const bt_value *seed = adjoint_of_leaf(a, old->args[i], k);
             any |= seed != NULL;
             if (!BT_PUSH(a->copy.arena, &seeds, seed))
                 return bt_no_memory();
@@ -333,9 +316,9 @@ static bt_status make_tuple(struct adjoint *a, const bt_tuple_value *tuple)
 {
     uint32_t leaf = 0;
     for (uint32_t i = 0; i < tuple->nfield; i++) {
-        const bt_value *const *tangents = adjoint_of(a, tuple->fields[i]);
-        for (uint32_t k = 0; k < bt_type_nleaf(tuple->fields[i]->type); k++, leaf++)
-            BT_TRY(adjoint_add(a, &tuple->base, leaf, tangents ? tangents[k] : NULL));
+        const bt_value *field = tuple->fields[i];
+        for (uint32_t k = 0; k < bt_type_nleaf(field->type); k++, leaf++)
+            BT_TRY(adjoint_add(a, &tuple->base, leaf, adjoint_of_leaf(a, field, k)));
     }
     return NULL;
 }

@@ -6,6 +6,8 @@
 #include <baton/compute.h>
 #include <baton/op.h>
 
+#include "memory/pieces.h"
+
 enum { MAX_NAMED = 4 };
 
 /* INT64_MAX: it has no bound. */
@@ -14,11 +16,6 @@ static int64_t bound_of(const bt_type *dim)
     int64_t low, high;
     bt_dim_bounds(dim, &low, &high);
     return high;
-}
-
-static int is_shared(const bt_live_range *range)
-{
-    return !range->escapes && range->first <= range->last;
 }
 
 static void grow(int64_t *sum, int64_t more)
@@ -36,7 +33,7 @@ static bt_status add_storage(bt_arena *arena, uint32_t n, const bt_live_range *r
     *out = 0;
     for (uint32_t i = 0; i < n; i++) {
         const bt_call *storage = ranges[i].storage;
-        if (!is_shared(&ranges[i]) || bt_map_find(&seen, storage))
+        if (!pieces_is_placed(&ranges[i]) || bt_map_find(&seen, storage))
             continue;
         if (!bt_map_put(&seen, storage, (void *)1))
             return bt_no_memory();
@@ -51,14 +48,14 @@ static bt_status find_peak(bt_arena *arena, uint32_t n, const bt_live_range *ran
 {
     uint32_t nposition = 0;
     for (uint32_t i = 0; i < n; i++) {
-        if (is_shared(&ranges[i]) && ranges[i].last >= nposition)
+        if (pieces_is_placed(&ranges[i]) && ranges[i].last >= nposition)
             nposition = ranges[i].last + 1;
     }
     double *change = BT_NEWS(arena, double, nposition + 1), sum = 0, most = -1;
     if (!change)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
-        if (!is_shared(&ranges[i]))
+        if (!pieces_is_placed(&ranges[i]))
             continue;
         change[ranges[i].first] += (double)bound_of(ranges[i].nbytes);
         change[ranges[i].last + 1] -= (double)bound_of(ranges[i].nbytes);
@@ -97,7 +94,8 @@ static void name_largest(const bt_func *func, uint32_t n, const bt_live_range *r
         const bt_live_range *best = NULL;
         for (uint32_t i = 0; i < n; i++) {
             const int64_t nbytes = bound_of(ranges[i].nbytes);
-            if (is_shared(&ranges[i]) && ranges[i].first <= at && at <= ranges[i].last &&
+            if (pieces_is_placed(&ranges[i]) && ranges[i].first <= at &&
+                at <= ranges[i].last &&
                 (nbytes < below || (nbytes == below && last != UINT32_MAX && i > last)) &&
                 (!best || nbytes > bound_of(best->nbytes)))
                 best = &ranges[i];

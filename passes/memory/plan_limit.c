@@ -1,7 +1,5 @@
 #include "memory/plan_limit.h"
 
-#include <string.h>
-
 #include <baton/compiled.h>
 #include <baton/compute.h>
 #include <baton/op.h>
@@ -166,9 +164,7 @@ static bt_status add_call(struct checker *c, const bt_call *call, int64_t *deepe
                           struct need *to)
 {
     const bt_global *callee = bt_call_global(c->module, call);
-    const int is_memory = call->callee_kind == BT_CALLEE_OP &&
-                          strncmp(call->op->name, "memory.", strlen("memory.")) == 0;
-    if (is_memory || call->callee_kind == BT_CALLEE_CTOR)
+    if (bt_value_is_memory_call(&call->base) || call->callee_kind == BT_CALLEE_CTOR)
         return NULL;
     if (call->callee_kind == BT_CALLEE_OP || bt_module_primitive(c->module, call)) {
         const int64_t nbytes = bt_type_nbytes(call->base.type);

@@ -340,11 +340,10 @@ static int is_not_lowered(const bt_module *module)
         if (!func || bt_func_is_primitive(func))
             continue;
         for (uint32_t k = 0; k < func->block->nbinding; k++) {
-            const bt_call *call = bt_as_call(func->block->bindings[k]);
-            if (call && call->callee_kind == BT_CALLEE_OP &&
-                strncmp(call->op->name, "memory.", strlen("memory.")) == 0)
+            const bt_value *binding = func->block->bindings[k];
+            if (bt_value_is_memory_call(binding))
                 return 0;
-            has_call |= call != NULL;
+            has_call |= bt_as_call(binding) != NULL;
         }
     }
     return has_call;

@@ -2,7 +2,6 @@
 #include "plan.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include <baton/op.h>
 
@@ -274,11 +273,8 @@ int plan_is_chain(const struct plan *p)
     int is = has_arrays(p->entry->func);
     for (uint32_t i = 0; is && i < block->nbinding; i++) {
         const bt_value *value = block->bindings[i];
-        const bt_call *call = bt_as_call(value);
         is = value->kind == BT_VALUE_TUPLE || value->kind == BT_VALUE_PROJ ||
-             (call && call->callee_kind == BT_CALLEE_OP &&
-              strncmp(call->op->name, "memory.", 7) == 0 &&
-              strcmp(call->op->name, "memory.own") != 0);
+             (bt_value_is_memory_call(value) && !bt_as_op_call(value, "memory.own"));
     }
     return is;
 }

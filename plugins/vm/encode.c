@@ -67,8 +67,9 @@ static bt_status aim(struct vm_encoder *e, const bt_block *block, uint32_t targe
 {
     const bt_value *result = vm_behind(block->result);
     uint32_t type;
-    if (target == VM_NO_TARGET || !bt_value_is_binding(result) || vm_is_memory(result) ||
-        bt_map_find(&e->owners, result) != e->scope || bt_map_find(&e->registers, result))
+    if (target == VM_NO_TARGET || !bt_value_is_binding(result) ||
+        bt_value_is_memory_call(result) || bt_map_find(&e->owners, result) != e->scope ||
+        bt_map_find(&e->registers, result))
         return NULL;
     BT_TRY(vm_type_number(e->ctx, &e->program->types, result->type, result, &type));
     if (type != vm_register_type(e, target))

@@ -147,8 +147,6 @@ bt_status vm_holds_write(struct vm_encoder *, const bt_call *, uint32_t reg);
 
 /* The memory of the function's activations: storage and areas. */
 bt_status vm_find_areas(struct vm_encoder *);
-/* Whether a binding calls an operator of lowered functions. */
-int vm_is_memory(const bt_value *);
 bt_status vm_memory_write(struct vm_encoder *, const bt_call *);
 
 /* ---- encode_scalar.c ---- */

@@ -269,7 +269,7 @@ bt_status vm_call_write(struct vm_encoder *e, const bt_call *call, int is_tail)
 {
     const bt_global *primitive = bt_module_primitive(e->program->module, call);
     uint32_t n = 0, *results;
-    if (vm_is_memory(&call->base))
+    if (bt_value_is_memory_call(&call->base))
         return vm_memory_write(e, call);
     BT_TRY(vm_checks_write(e, call));
     if (call->callee_kind == BT_CALLEE_OP || primitive)

@@ -3,13 +3,6 @@
 
 #include <string.h>
 
-int vm_is_memory(const bt_value *value)
-{
-    const bt_call *call = bt_as_call(value);
-    return call && call->callee_kind == BT_CALLEE_OP &&
-           strncmp(call->op->name, "memory.", strlen("memory.")) == 0;
-}
-
 /* ---- the frame ---- */
 
 /* The space that storage says that it is in. */

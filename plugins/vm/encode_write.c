@@ -235,7 +235,7 @@ static bt_status load_scalar(struct vm_encoder *e, const bt_value *value, uint32
 bt_status vm_read(struct vm_encoder *e, const bt_value *value, int is_last, uint32_t *out)
 {
     value = vm_behind(value);
-    if (!vm_is_memory(value))
+    if (!bt_value_is_memory_call(value))
         return read_any(e, value, is_last, out);
     BT_TRY(vm_read_place(e, value, is_last, out));
     return load_scalar(e, value, out);
@@ -256,8 +256,9 @@ bt_status vm_read_all(struct vm_encoder *e, const bt_value *value, uint32_t firs
         const int is_place =
             bt_as_op_call(value, "memory.invoke") || bt_as_op_call(value, "memory.copy");
         BT_TRY(is_place ? vm_read_place(e, operand, is_last, &regs[i - first])
-               : vm_is_memory(value) ? read_any(e, operand, is_last, &regs[i - first])
-                                     : vm_read(e, operand, is_last, &regs[i - first]));
+               : bt_value_is_memory_call(value)
+                   ? read_any(e, operand, is_last, &regs[i - first])
+                   : vm_read(e, operand, is_last, &regs[i - first]));
     }
     *out = regs;
     return NULL;

@@ -11,6 +11,8 @@
 
 #include <baton/op.h>
 
+#include <string.h>
+
 #include "ir/dim.h"
 
 /* The n-th leaf of a type, depth first; *n counts down. Recursion is bounded by the depth
@@ -124,6 +126,13 @@ static int is_same_list(bt_store *store, const bt_type *given, const bt_type *ta
     for (uint32_t i = 0; same && i < of->n; i++)
         same = is_same_memory(store, of->at[i], to->at[i]);
     return same;
+}
+
+int bt_value_is_memory_call(const bt_value *value)
+{
+    const bt_call *call = bt_as_call(value);
+    return call && call->callee_kind == BT_CALLEE_OP &&
+           strncmp(call->op->name, "memory.", strlen("memory.")) == 0;
 }
 
 const char *bt_invoke_kernel(const bt_value *value)

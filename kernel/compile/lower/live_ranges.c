@@ -331,8 +331,6 @@ static bt_status touch_operands(struct finder *f, const bt_value *value,
                                 uint32_t position)
 {
     const bt_call *call = bt_as_call(value);
-    const int is_memory = call && call->callee_kind == BT_CALLEE_OP &&
-                          strncmp(call->op->name, "memory.", strlen("memory.")) == 0;
     if (bt_as_op_call(value, "memory.invoke") || bt_as_op_call(value, "memory.copy")) {
         for (uint32_t i = 0; i < call->narg; i++)
             BT_TRY(touch(f, call->args[i], position, 0));
@@ -341,8 +339,9 @@ static bt_status touch_operands(struct finder *f, const bt_value *value,
         return NULL;
     }
     // tuples and fields stand for what they are used in
-    if (is_memory ? !bt_as_op_call(value, "memory.own")
-                  : value->kind == BT_VALUE_TUPLE || value->kind == BT_VALUE_PROJ)
+    if (bt_value_is_memory_call(value)
+            ? !bt_as_op_call(value, "memory.own")
+            : value->kind == BT_VALUE_TUPLE || value->kind == BT_VALUE_PROJ)
         return NULL;
     // a scalar is computed from the elements and does not hold them
     for (uint32_t i = 0; i < bt_value_noperand(value); i++) {

@@ -176,6 +176,8 @@ BT_API bt_compiled *bt_compiled_ref(bt_compiled *);
 BT_API void bt_compiled_unref(bt_compiled *); /* accepts NULL */
 /* The number of a kernel; nkernel where there is none of that name. */
 BT_API uint32_t bt_compiled_find_kernel(const bt_compiled *, const char *name);
+/* Whether it is a call of an operator of memory, of which lowered functions are made. */
+BT_API int bt_value_is_memory_call(const bt_value *);
 /* The name of the kernel that a memory.invoke runs; NULL: the value is none. */
 BT_API const char *bt_invoke_kernel(const bt_value *);
 /* What it gives for the kernel's dims; NULL: no list of dims. */

@@ -76,6 +76,8 @@ struct keep_facts {
     const bt_targets *targets; /* NULL: not known */
 };
 
+/* Without steps and lives. */
+struct keep_plan keep_empty(const struct keep_plan *);
 /* Each binding once, as the block has it. */
 bt_status keep_plan_create(const struct keep_facts *, const bt_block *,
                            struct keep_plan *out) BT_MUST_USE;

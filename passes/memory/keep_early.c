@@ -48,11 +48,7 @@ bt_status keep_early(struct keep_plan *plan, int *is_changed)
 {
     uint8_t *moved = BT_NEWS(plan->arena, uint8_t, plan->n);
     keep_numbers *behind = BT_NEWS(plan->arena, keep_numbers, plan->n);
-    struct keep_plan next = *plan;
-    next.steps.at = NULL;
-    next.steps.len = next.steps.cap = 0;
-    next.lives.at = NULL;
-    next.lives.len = next.lives.cap = 0;
+    struct keep_plan next = keep_empty(plan);
     *is_changed = 0;
     if (!moved || !behind)
         return bt_no_memory();

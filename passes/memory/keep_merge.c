@@ -88,11 +88,8 @@ bt_status keep_merge(const struct keep_facts *f, struct keep_plan *plan, int *is
                          .plan = plan,
                          .before = BT_NEWS(plan->arena, uint32_t, plan->n) };
     const struct keep_plan from = *plan;
+    *plan = keep_empty(&from);
     plan->values = BT_NEWS(plan->arena, struct keep_value, plan->n);
-    plan->steps.at = NULL;
-    plan->steps.len = plan->steps.cap = 0;
-    plan->lives.at = NULL;
-    plan->lives.len = plan->lives.cap = 0;
     *is_changed = 0;
     bt_map_init(&m.numbers, plan->arena, 0);
     bt_map_init(&m.last, plan->arena, 0);

@@ -259,6 +259,16 @@ bt_status keep_live(struct keep_plan *plan)
 
 /* ---- computing again ---- */
 
+struct keep_plan keep_empty(const struct keep_plan *plan)
+{
+    struct keep_plan empty = *plan;
+    empty.steps.at = NULL;
+    empty.steps.len = empty.steps.cap = 0;
+    empty.lives.at = NULL;
+    empty.lives.len = empty.lives.cap = 0;
+    return empty;
+}
+
 /* Of a step's values and what these are computed of, those that are still to be computed again,
  * in order. */
 static bt_status find_due(struct keep_plan *plan, uint32_t value, uint8_t *due,
@@ -285,11 +295,7 @@ bt_status keep_again(struct keep_plan *plan, uint32_t at, const uint8_t *again)
 {
     uint8_t *due = BT_NEWS(plan->arena, uint8_t, plan->n);
     keep_numbers now = { 0 };
-    struct keep_plan next = *plan;
-    next.steps.at = NULL;
-    next.steps.len = next.steps.cap = 0;
-    next.lives.at = NULL;
-    next.lives.len = next.lives.cap = 0;
+    struct keep_plan next = keep_empty(plan);
     if (!due)
         return bt_no_memory();
     for (uint32_t i = 0; i < plan->n; i++)
@@ -297,8 +303,7 @@ bt_status keep_again(struct keep_plan *plan, uint32_t at, const uint8_t *again)
     for (uint32_t s = 0; s < plan->steps.len; s++) {
         const struct keep_step step = plan->steps.at[s];
         const struct keep_value *v = &plan->values[step.value];
-        if (s > at && step.kind == KEEP_AGAIN && again[step.value] &&
-            !due[step.value])
+        if (s > at && step.kind == KEEP_AGAIN && again[step.value] && !due[step.value])
             continue; // it has been computed again for those before
         if (s > at && !v->is_alias) {
             BT_TRY(find_due(plan, step.value, due, &now));
@@ -330,9 +335,7 @@ static uint32_t age_of(const struct keep_value *alias, const uint32_t *times)
 bt_status keep_aliases(struct keep_plan *plan)
 {
     uint32_t *times = BT_NEWS(plan->arena, uint32_t, plan->n); // or age, of an alias
-    struct keep_plan next = *plan;
-    next.steps.at = NULL;
-    next.steps.len = next.steps.cap = 0;
+    struct keep_plan next = keep_empty(plan);
     if (!times)
         return bt_no_memory();
     for (uint32_t s = 0; s < plan->steps.len; s++) {

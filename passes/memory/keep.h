@@ -76,6 +76,8 @@ struct keep_facts {
     const bt_targets *targets; /* NULL: not known */
 };
 
+enum { KEEP_ALIGN = 64 }; /* bytes: what storage has its offsets at */
+
 /* Without steps and lives. */
 struct keep_plan keep_empty(const struct keep_plan *);
 /* Each binding once, as the block has it. */
@@ -107,7 +109,7 @@ bt_status keep_merge(const struct keep_facts *, struct keep_plan *,
 bt_status keep_costs(const struct keep_facts *, struct keep_plan *) BT_MUST_USE;
 /* Of all steps. */
 double keep_ns(const struct keep_plan *);
-/* Bytes that all lives need, each at an offset of its own, a multiple of 64. */
+/* Bytes that all lives need, each at an offset of its own, a multiple of KEEP_ALIGN (keep_pack.c). */
 bt_status keep_pack(const struct keep_plan *, int64_t *out) BT_MUST_USE;
 /* Computes values again until the most bytes are at most so many. *fits 0: that cannot be;
  * the plan is the best that was found (keep_budget.c). */

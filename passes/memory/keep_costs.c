@@ -1,5 +1,6 @@
 /* What it costs to call a primitive function: its time, and the memory of its kernels. */
 #include "memory/keep.h"
+#include "memory/pieces.h"
 
 struct cost {
     double ns;
@@ -18,21 +19,17 @@ static int64_t sample_of(const bt_type *dim)
     return high != INT64_MAX ? high : low;
 }
 
-static int64_t round_up(int64_t nbytes)
-{
-    return (nbytes + 63) / 64 * 64;
-}
-
 /* Temporaries live from one kernel to another, workspace for one launch. What is computed of
  * constants alone is no memory of a run. */
 static int64_t scratch_of(const bt_lowering *l)
 {
     int64_t temps = 0, most = 0;
     for (uint32_t i = 0; i < l->ntemp; i++)
-        temps += round_up(sample_of(l->temps[i]));
+        temps += pieces_round_up(sample_of(l->temps[i]), KEEP_ALIGN);
     for (uint32_t i = 0; i < l->nkernel; i++) {
         const bt_type *workspace = l->kernels[i]->workspace;
-        const int64_t n = workspace ? round_up(sample_of(workspace)) : 0;
+        const int64_t n =
+            workspace ? pieces_round_up(sample_of(workspace), KEEP_ALIGN) : 0;
         most = n > most ? n : most;
     }
     return temps + most;

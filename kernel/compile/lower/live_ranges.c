@@ -169,20 +169,51 @@ static bt_status find_invoke_aliases(struct finder *f, const bt_call *invoke,
     return NULL;
 }
 
-/* ---- made of parts ---- */
+/* ---- made of parts, or taken out ---- */
+
+/* What an invocation says of where its only output may lie: all of it is made of some of what it
+ * reads, one after the other, or it is what the only one has behind some bytes. */
+struct laid {
+    const bt_value *out;
+    const bt_tuple_value *ins;
+    const bt_ints *parts; /* numbers of them; n 0: it does not say this */
+    int64_t slice;        /* these bytes; -1: likewise */
+};
+
+/* 0: it says nothing. */
+static int read_laid(const bt_call *invoke, struct laid *l)
+{
+    const int64_t *slice = bt_attr_find(invoke->op, invoke->attrs, "slice", BT_ATTR_INT);
+    const bt_tuple_value *outs = bt_as_tuple(invoke->args[1]);
+    l->ins = bt_as_tuple(invoke->args[0]);
+    l->parts = bt_attr_find(invoke->op, invoke->attrs, "parts", BT_ATTR_INTS);
+    if (!l->ins || !outs || outs->nfield != 1 || !l->parts || !slice)
+        return 0;
+    l->out = outs->fields[0];
+    l->slice = l->ins->nfield == 1 ? *slice : -1;
+    return l->parts->n || l->slice >= 0;
+}
+
+/* NULL: it names none. */
+static const bt_value *part_of(const struct laid *l, int64_t i)
+{
+    const int64_t in = l->parts->at[i];
+    return in >= 0 && in < l->ins->nfield ? l->ins->fields[in] : NULL;
+}
 
 /* The tensors among what a kernel reads that make up `whole`, all of it: written before the
- * kernel runs, as `whole` is by nothing else. *n 0: there are none. */
-static bt_status list_parts(struct finder *f, const bt_call *invoke, uint32_t position,
-                            const bt_live_range *whole, uint32_t *n, uint32_t *parts)
+ * kernel runs, as `whole` is by nothing else. */
+static bt_status find_parts(struct finder *f, const struct laid *l, uint32_t position,
+                            bt_live_range *whole)
 {
-    const bt_ints *of = bt_attr_find(invoke->op, invoke->attrs, "parts", BT_ATTR_INTS);
-    const bt_tuple_value *ins = bt_as_tuple(invoke->args[0]);
-    bt_store *store = invoke->base.type->store;
+    bt_store *store = l->out->type->store;
     const bt_type *end = bt_dim(store, 0);
-    for (int64_t i = 0; i < of->n; i++) {
-        const uintptr_t number =
-            of->at[i] < ins->nfield ? number_of(f, ins->fields[of->at[i]]) : 0;
+    uint32_t *parts = BT_NEWS(f->arena, uint32_t, (size_t)l->parts->n);
+    if (!parts)
+        return bt_no_memory();
+    for (int64_t i = 0; i < l->parts->n; i++) {
+        const bt_value *in = part_of(l, i);
+        const uintptr_t number = in ? number_of(f, in) : 0;
         const bt_live_range *part = number ? &f->ranges.at[number - 1] : NULL;
         if (!part || part->escapes || f->writes.at[number - 1].last >= position ||
             !same_space(part, whole))
@@ -192,53 +223,43 @@ static bt_status list_parts(struct finder *f, const bt_call *invoke, uint32_t po
     }
     if (!end)
         return bt_store_why(f->ctx, store);
-    if (end == whole->nbytes)
-        *n = (uint32_t)of->n;
+    whole->parts = parts;
+    whole->npart = end == whole->nbytes ? (uint32_t)l->parts->n : 0;
     return NULL;
 }
 
-static bt_status find_parts(struct finder *f, const bt_call *invoke, uint32_t position)
-{
-    const bt_ints *of = bt_attr_find(invoke->op, invoke->attrs, "parts", BT_ATTR_INTS);
-    const bt_tuple_value *ins = bt_as_tuple(invoke->args[0]),
-                         *outs = bt_as_tuple(invoke->args[1]);
-    const uintptr_t to =
-        of->n && ins && outs && outs->nfield == 1 ? number_of(f, outs->fields[0]) : 0;
-    bt_live_range *whole = to ? &f->ranges.at[to - 1] : NULL;
-    if (!whole || whole->escapes || f->writes.at[to - 1].n != 1)
-        return NULL;
-    uint32_t *parts = BT_NEWS(f->arena, uint32_t, (size_t)of->n);
-    if (!parts)
-        return bt_no_memory();
-    whole->parts = parts;
-    return list_parts(f, invoke, position, whole, &whole->npart, parts);
-}
-
-/* ---- slices ---- */
-
 /* What a kernel takes out of a tensor that is there, and stays as it is while what is taken lives. */
-static void find_slice(struct finder *f, const bt_call *invoke, uint32_t position)
+static void find_slice(struct finder *f, const struct laid *l, uint32_t position,
+                       bt_live_range *slice)
 {
-    const int64_t *at = bt_attr_find(invoke->op, invoke->attrs, "slice", BT_ATTR_INT);
-    const bt_tuple_value *ins = bt_as_tuple(invoke->args[0]),
-                         *outs = bt_as_tuple(invoke->args[1]);
-    if (!at || *at < 0 || !ins || !outs || ins->nfield != 1 || outs->nfield != 1)
-        return;
-    const uintptr_t from = number_of(f, ins->fields[0]),
-                    to = number_of(f, outs->fields[0]);
-    if (!from || !to || from == to)
-        return;
-    const bt_live_range *whole = &f->ranges.at[from - 1];
-    bt_live_range *slice = &f->ranges.at[to - 1];
+    const uintptr_t from = number_of(f, l->ins->fields[0]);
+    const bt_live_range *whole = from ? &f->ranges.at[from - 1] : NULL;
     int64_t nwhole, nslice, end;
-    if (whole->escapes || slice->escapes || f->writes.at[to - 1].n != 1 ||
+    if (!whole || whole == slice || whole->escapes ||
         f->writes.at[from - 1].last >= position || !same_space(whole, slice) ||
         !bt_dim_is_const(whole->nbytes, &nwhole) ||
-        !bt_dim_is_const(slice->nbytes, &nslice) || !bt_add_int64(*at, nslice, &end) ||
-        end > nwhole)
+        !bt_dim_is_const(slice->nbytes, &nslice) ||
+        !bt_add_int64(l->slice, nslice, &end) || end > nwhole)
         return;
     slice->slice_of = (uint32_t)from;
-    slice->slice_at = *at;
+    slice->slice_at = l->slice;
+}
+
+static bt_status find_laid(struct finder *f, const bt_call *invoke, uint32_t position)
+{
+    struct laid l;
+    const uintptr_t to = read_laid(invoke, &l) ? number_of(f, l.out) : 0;
+    bt_live_range *out = to ? &f->ranges.at[to - 1] : NULL;
+    if (!out || out->escapes || f->writes.at[to - 1].n != 1)
+        return NULL;
+    if (l.slice >= 0)
+        find_slice(f, &l, position, out);
+    return l.parts->n ? find_parts(f, &l, position, out) : NULL;
+}
+
+static const bt_call *tensor_call(const bt_value *value)
+{
+    return value ? bt_as_op_call(bt__tensor_of(value), "memory.alloc_tensor") : NULL;
 }
 
 /* Whether a tensor lies at an offset in the storage of another one. */
@@ -248,50 +269,32 @@ static int lies_at(const bt_call *tensor, const bt_call *of, const bt_type *offs
            bt_call_dim(tensor, "offset") == offset;
 }
 
-static int is_slice(const bt_call *invoke)
+static int is_slice(const struct laid *l, const bt_call *to)
 {
-    const int64_t *at = bt_attr_find(invoke->op, invoke->attrs, "slice", BT_ATTR_INT);
-    const bt_tuple_value *ins = bt_as_tuple(invoke->args[0]),
-                         *outs = bt_as_tuple(invoke->args[1]);
-    if (!at || *at < 0 || !ins || !outs || ins->nfield != 1 || outs->nfield != 1)
-        return 0;
-    const bt_call *from =
-        bt_as_op_call(bt__tensor_of(ins->fields[0]), "memory.alloc_tensor");
-    const bt_call *to =
-        bt_as_op_call(bt__tensor_of(outs->fields[0]), "memory.alloc_tensor");
-    bt_store *store = invoke->base.type->store;
-    const bt_type *behind = bt_dim(store, *at);
-    return from && to && behind &&
+    const bt_call *from = l->slice >= 0 ? tensor_call(l->ins->fields[0]) : NULL;
+    bt_store *store = l->out->type->store;
+    const bt_type *behind = bt_dim(store, l->slice);
+    return from && behind &&
            lies_at(to, from, bt_dim_add(store, bt_call_dim(from, "offset"), behind));
 }
 
 int bt_invoke_is_done(const bt_call *invoke)
 {
-    if (is_slice(invoke))
-        return 1;
-    const bt_ints *of = bt_attr_find(invoke->op, invoke->attrs, "parts", BT_ATTR_INTS);
-    const bt_tuple_value *ins = bt_as_tuple(invoke->args[0]),
-                         *outs = bt_as_tuple(invoke->args[1]);
-    const bt_call *to =
-        of && of->n && ins && outs && outs->nfield == 1
-            ? bt_as_op_call(bt__tensor_of(outs->fields[0]), "memory.alloc_tensor")
-            : NULL;
-    if (!to)
-        return 0;
+    struct laid l;
+    const bt_call *to = read_laid(invoke, &l) ? tensor_call(l.out) : NULL;
+    if (!to || is_slice(&l, to))
+        return to != NULL;
     bt_store *store = invoke->base.type->store;
     const bt_type *begin = bt_call_dim(to, "offset"), *at = begin;
-    for (int64_t i = 0; i < of->n; i++) {
-        const bt_value *in = of->at[i] >= 0 && of->at[i] < ins->nfield
-                                 ? bt__tensor_of(ins->fields[of->at[i]])
-                                 : NULL;
-        const bt_call *part = in ? bt_as_op_call(in, "memory.alloc_tensor") : NULL;
+    for (int64_t i = 0; i < l.parts->n; i++) {
+        const bt_call *part = tensor_call(part_of(&l, i));
         if (!lies_at(part, to, at))
             return 0;
-        const bt_type *nbytes = bt_tensor_size(in->type);
+        const bt_type *nbytes = bt_tensor_size(part->base.type);
         at = nbytes ? bt_dim_add(store, at, nbytes) : NULL;
     }
     const bt_type *nbytes = bt_tensor_size(to->base.type);
-    return at && nbytes && bt_dim_add(store, begin, nbytes) == at;
+    return l.parts->n && at && nbytes && bt_dim_add(store, begin, nbytes) == at;
 }
 
 /* ---- all bindings ---- */
@@ -303,8 +306,7 @@ static bt_status find_aliases(struct finder *f)
                       *copy = bt_as_op_call(f->bindings.at[i], "memory.copy");
         if (invoke) {
             BT_TRY(find_invoke_aliases(f, invoke, i));
-            BT_TRY(find_parts(f, invoke, i));
-            find_slice(f, invoke, i);
+            BT_TRY(find_laid(f, invoke, i));
         }
         if (copy) // elements that are at their place already need no copy
             BT_TRY(add_alias(f, i, number_of(f, copy->args[1]),

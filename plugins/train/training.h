@@ -7,6 +7,10 @@
 
 #include "choice.h"
 
+/* What pass lift-parameters makes of a model: a function of its parameters, and before the name of
+ * each of these the constant that it begins as. */
+#define TRAINING_MODEL   "train.model"
+#define TRAINING_INITIAL "train.initial."
 /* Before the number of a parameter: the squares of its gradient, in @train.step. */
 #define TRAINING_SQUARES "squares_of_g"
 
@@ -47,6 +51,11 @@ struct bt_training {
     bt_program *stepping, *adding, *evaluating, *ordering;
     const bt_training_note *notes; /* of the checkpoint that was loaded; NULL: none was */
 };
+
+static inline const bt_func *training_model(const bt_module *lifted)
+{
+    return bt_module_find(lifted, TRAINING_MODEL)->func;
+}
 
 /* ---- training_prepare.c ---- */
 /* A training of a model as it begins; a checkpoint may then say where it stands. */

@@ -209,7 +209,7 @@ static bt_status check_optimizer(struct bt_training *t)
 bt_status training_results(struct bt_training *t, const bt_module *lifted)
 {
     BT_TRY(check_optimizer(t));
-    const bt_type *result = bt_module_find(lifted, "train.model")->func->result;
+    const bt_type *result = training_model(lifted)->result;
     const bt_list_type *tuple = bt_as_tuple_type(result);
     if (tuple && tuple->n > 1 && t->options.folder && !t->takes_all)
         bt_remark(t->ctx, BT_REMARK_NOTE,

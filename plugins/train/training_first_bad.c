@@ -140,7 +140,7 @@ bt_status check_values(struct bt_training *t)
 /* What an argument of the batch is to whoever gave it: "x0" of the program is an input. */
 static const char *batch_name(const struct bt_training *t, const char *name)
 {
-    const bt_func *model = bt_module_find(t->model, "train.model")->func;
+    const bt_func *model = training_model(t->model);
     char own[16];
     for (uint32_t i = 0; i < t->ninput; i++) {
         snprintf(own, sizeof(own), "x%u", i);

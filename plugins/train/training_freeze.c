@@ -21,7 +21,7 @@ static bt_status keep_attrs(struct bt_training *t, const bt_dict *attrs, bt_dict
 /* def @main(%x) { @train.model(%x, const[..], ..) } */
 static bt_status build_entry(struct bt_training *t, bt_builder *b, bt_global *out)
 {
-    const bt_func *model = bt_module_find(t->model, "train.model")->func;
+    const bt_func *model = training_model(t->model);
     bt_func fields = { .name = t->entry,
                        .span = model->span,
                        .nvar = model->nvar,
@@ -57,7 +57,7 @@ static bt_status build_entry(struct bt_training *t, bt_builder *b, bt_global *ou
         BT_TRY(status);
     }
     BT_TRY(bt_block_begin(b, t->ninput, params));
-    BT_TRY(bt_build_global(b, "train.model", &call.callee));
+    BT_TRY(bt_build_global(b, TRAINING_MODEL, &call.callee));
     BT_TRY(bt_build_call(b, &call, &result));
     BT_TRY(bt_block_end(b, result, &fields.block));
     fields.result = result->type;

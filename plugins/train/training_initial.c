@@ -35,7 +35,7 @@ static const char *asked_option(const struct bt_training *t, uint32_t i)
 
 static const char *asked_attr(const struct bt_training *t, uint32_t i)
 {
-    const bt_func *func = bt_module_find(t->model, "train.model")->func;
+    const bt_func *func = training_model(t->model);
     const bt_dict_entry *row = bt_dict_find(&func->attrs, "initializers");
     if (row && row->kind == BT_DICT_TEXT)
         return i == 0 ? row->text : NULL;
@@ -68,7 +68,7 @@ static const char *find_asked(const struct bt_training *t, const char *name)
 /* What the model says is one text, or a list of them. */
 static bt_status check_attr(struct bt_training *t)
 {
-    const bt_func *func = bt_module_find(t->model, "train.model")->func;
+    const bt_func *func = training_model(t->model);
     const bt_dict_entry *row = bt_dict_find(&func->attrs, "initializers");
     int is_right = !row || row->kind == BT_DICT_TEXT || row->kind == BT_DICT_LIST;
     for (uint32_t i = 0; row && row->kind == BT_DICT_LIST && i < row->n; i++)
@@ -156,7 +156,7 @@ static bt_status look_at_call(struct search *s, const bt_call *call,
 static bt_status is_factor(const struct bt_training *t, const bt_module *module,
                            uint32_t param, int *found)
 {
-    const bt_func *func = bt_module_find(module, "train.model")->func;
+    const bt_func *func = training_model(module);
     struct search s = { .t = t, .module = module };
     uint32_t place = 0;
     *found = 0;
@@ -202,7 +202,7 @@ static bt_status choose_one(struct bt_training *t, const bt_module *lifted, uint
     const char *named = find_asked(t, t->params[i].name), *all = find_asked(t, NULL);
     bt_text name;
     bt_text_init(&name, t->arena);
-    bt_text_addf(&name, "train.initial.%s", t->params[i].name);
+    bt_text_addf(&name, TRAINING_INITIAL "%s", t->params[i].name);
     if (!bt_text_get(&name))
         return bt_no_memory();
     const bt_global *constant = bt_module_find(lifted, name.at);

@@ -69,7 +69,7 @@ static bt_status find_moment(struct bt_training *t, const bt_module *both,
 bt_status training_mode(struct bt_training *t, bt_module *lifted, bt_module **out,
                         uint32_t **moment_of)
 {
-    const bt_func *model = bt_module_find(lifted, "train.model")->func;
+    const bt_func *model = training_model(lifted);
     const uint32_t nparam = model->block->nparam - t->ninput;
     const bt_list_type *tuple = bt_as_tuple_type(model->result);
     const uint32_t nresult = tuple ? tuple->n : 1;
@@ -79,7 +79,7 @@ bt_status training_mode(struct bt_training *t, bt_module *lifted, bt_module **ou
         return bt_no_memory();
     bt_text passes;
     BT_TRY(passes_of(t, model, &passes));
-    BT_TRY(training_passes(t, lifted, passes.at, "train.model", out));
+    BT_TRY(training_passes(t, lifted, passes.at, TRAINING_MODEL, out));
     const bt_global *global = bt_module_find(*out, "train.training");
     if (!global)
         return NULL;

@@ -5,8 +5,6 @@
 
 #include <baton/pass.h>
 
-static const char INITIAL[] = "train.initial."; // of pass lift-parameters
-
 /* ---- the model and its parameters ---- */
 
 /* The names of the program that is made of it. */
@@ -168,7 +166,7 @@ static void find_places(struct bt_training *t, uint32_t n, const uint32_t *momen
 static bt_status make_params(struct bt_training *t, const bt_module *lifted,
                              const uint32_t *moment_of)
 {
-    const bt_func *func = bt_module_find(lifted, "train.model")->func;
+    const bt_func *func = training_model(lifted);
     const bt_block *entry = bt_module_find(lifted, t->entry)->func->block; // has places
     const uint32_t n = func->block->nparam;
     int64_t dims[BT_MAX_RANK];
@@ -297,7 +295,7 @@ static bt_status leave_out(struct bt_training *t, const bt_module *lifted,
     BT_TRY(bt_module_builder_create(t->ctx, lifted->store, lifted, &to));
     for (uint32_t i = 0; i < lifted->nglobal; i++) {
         const char *name = lifted->globals[i]->name;
-        if (strncmp(name, INITIAL, strlen(INITIAL)) == 0 ||
+        if (strncmp(name, TRAINING_INITIAL, strlen(TRAINING_INITIAL)) == 0 ||
             (!is_used && strcmp(name, t->entry) == 0))
             bt_module_builder_remove(to, name);
     }
@@ -323,7 +321,7 @@ static bt_status lower_precision(struct bt_training *t, bt_module **module)
     bt_text_addf(&passes, "}");
     if (!bt_text_get(&passes))
         return bt_no_memory();
-    BT_TRY(training_passes(t, *module, passes.at, "train.model", &lowered));
+    BT_TRY(training_passes(t, *module, passes.at, TRAINING_MODEL, &lowered));
     bt_module_unref(*module);
     *module = lowered;
     return NULL;
@@ -334,7 +332,7 @@ static bt_status prepare_lifted(struct bt_training *t, bt_module *lifted)
 {
     bt_module *both;
     uint32_t *moment_of;
-    t->ninput = count_inputs(bt_module_find(lifted, "train.model")->func);
+    t->ninput = count_inputs(training_model(lifted));
     BT_TRY(training_mode(t, lifted, &both, &moment_of));
     bt_status status = lower_precision(t, &both);
     if (!status)

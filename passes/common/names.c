@@ -1,5 +1,7 @@
 #include "common/names.h"
 
+#include <string.h>
+
 static int is_free(const bt_module *module, const bt_map *taken, const char *name)
 {
     return !bt_map_find(taken, name) && !bt_module_find(module, name) &&
@@ -37,4 +39,13 @@ bt_status name_new(const bt_module *module, bt_arena *arena, bt_map *taken,
     va_end(list);
     const char *stem = bt_text_get(&text) ? bt_name_of(module->store, text.at) : NULL;
     return stem ? find_free(module, arena, taken, stem, out) : bt_no_memory();
+}
+
+int name_is_in(const bt_strings *list, const char *name)
+{
+    for (int64_t i = 0; i < list->n; i++) {
+        if (strcmp(list->at[i], name) == 0)
+            return 1;
+    }
+    return 0;
 }

@@ -21,6 +21,8 @@
 #include <baton/op.h>
 #include <baton/pass.h>
 
+#include "common/names.h"
+
 struct options {
     const char *dtype;
     bt_strings always, follow, never;
@@ -44,15 +46,6 @@ struct mixer {
 };
 
 /* ---- kinds ---- */
-
-static int is_listed(const bt_strings *list, const char *name)
-{
-    for (uint32_t i = 0; i < list->n; i++) {
-        if (strcmp(list->at[i], name) == 0)
-            return 1;
-    }
-    return 0;
-}
 
 /* There are operators of all names. */
 static bt_status check_list(bt_ctx *ctx, const bt_strings *list)
@@ -82,10 +75,10 @@ static bt_status find_kind(bt_ctx *ctx, const struct mixer *m, const bt_call *ca
     const void *table;
     bt_formula_call formula;
     bt_fuse_info info;
-    *out = is_listed(&o->never, call->op->name)    ? BT_PRECISION_NEVER
-           : is_listed(&o->follow, call->op->name) ? BT_PRECISION_FOLLOW
-           : is_listed(&o->always, call->op->name) ? BT_PRECISION_ALWAYS
-                                                   : 0;
+    *out = name_is_in(&o->never, call->op->name)    ? BT_PRECISION_NEVER
+           : name_is_in(&o->follow, call->op->name) ? BT_PRECISION_FOLLOW
+           : name_is_in(&o->always, call->op->name) ? BT_PRECISION_ALWAYS
+                                                    : 0;
     if (*out)
         return NULL;
     BT_TRY(bt_op_facet(ctx, call->op, "precision", &table));

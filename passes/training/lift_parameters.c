@@ -14,6 +14,8 @@
 
 #include <baton/pass.h>
 
+#include "common/names.h"
+
 struct options {
     bt_strings fixed;
 };
@@ -99,15 +101,6 @@ static bt_status new_name(struct lift *l, const bt_value *operand, const bt_valu
     return bt_map_put(&l->names, text.at, l) ? NULL : bt_no_memory();
 }
 
-static int is_fixed(const struct lift *l, const char *name)
-{
-    for (int64_t i = 0; i < l->options->fixed.n; i++) {
-        if (strcmp(l->options->fixed.at[i], name) == 0)
-            return 1;
-    }
-    return 0;
-}
-
 static bt_status add_row(struct lift *l, const struct lifted *row, uintptr_t *place)
 {
     *place = l->all.len + 1;
@@ -144,7 +137,7 @@ static bt_status look_at_operand(struct lift *l, const bt_value *user, uint32_t 
     const int is_callee = bt_as_call(user) && !bt_as_call(user)->op;
     struct lifted row = { .constant = &constant->base };
     BT_TRY(new_name(l, operand, user, index - (uint32_t)(is_callee && index), &row.name));
-    if (!is_fixed(l, row.name))
+    if (!name_is_in(&l->options->fixed, row.name))
         BT_TRY(add_row(l, &row, &place));
     return bt_map_put(&l->of, constant->object, (void *)place) ? NULL : bt_no_memory();
 }

@@ -1,7 +1,7 @@
 /* nn.dropout and nn.batch_norm as they are in training. */
 #include <stdio.h>
-#include <string.h>
 
+#include "common/names.h"
 #include "training/training.h"
 
 /* The call's attributes, as text, and more. */
@@ -45,12 +45,8 @@ static struct moment *moment_of(struct training *t, uint32_t index, const bt_val
 
 static int is_fixed(const struct training *t, const bt_value *moment)
 {
-    const bt_strings *fixed = &t->options->fixed;
-    for (int64_t i = 0; moment->kind == BT_VALUE_PARAM && i < fixed->n; i++) {
-        if (moment->name && strcmp(moment->name, fixed->at[i]) == 0)
-            return 1;
-    }
-    return 0;
+    return moment->kind == BT_VALUE_PARAM && moment->name &&
+           name_is_in(&t->options->fixed, moment->name);
 }
 
 bt_status training_check_frozen(struct training *t, const bt_call *old, int *out)

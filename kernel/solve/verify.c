@@ -406,7 +406,7 @@ static bt_status check_block(struct bt__verifier *v, const bt_value *owner,
 static bt_status check_gradient(struct bt__verifier *v, const bt_global *global)
 {
     const bt_global *func = bt_module_primal(v->module, global);
-    if (!func || func->kind != BT_GLOBAL_FUNC)
+    if (!func || (func->kind != BT_GLOBAL_FUNC && func->kind != BT_GLOBAL_EXTERN))
         return bt__verify_fail(v, NULL,
                                "it is a gradient of @%s, which is no function of the "
                                "module, nor a gradient of one",

@@ -1,6 +1,7 @@
 /* Values with paths, forward and backward: branches and matches; calls: adjoint_call_paths.c. */
 #include "gradients/adjoint_cells.h"
 #include "gradients/adjoint_path.h"
+#include "gradients/adjoint_rule.h"
 
 /* ---- forward ---- */
 
@@ -180,8 +181,12 @@ static bt_status backward_paths(struct adjoint *a, const bt_value *old,
 bt_status adjoint_backward(struct adjoint *a, const bt_value *old)
 {
     struct adjoint_taped *t = bt_map_find(&a->tapes, old);
+    const bt_call *call = bt_as_call(old);
+    const bt_global *global = call ? bt_call_global(a->diff->module, call) : NULL;
     adjoint_values seeds = { 0 };
     const bt_value *given;
+    if (!t && global && global->kind == BT_GLOBAL_EXTERN)
+        return adjoint_rule_fail(a->diff, old->span, global, 0);
     if (!t)
         return bt_fail_at(a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, old->span,
                           "a %s of a function that is no global of the module has no "
@@ -190,6 +195,6 @@ bt_status adjoint_backward(struct adjoint *a, const bt_value *old)
     BT_TRY(seeds_of(a, old, &seeds));
     if (!t->pair)
         return backward_paths(a, old, t, &seeds);
-    BT_TRY(adjoint_call_backward(a, bt_as_call(old), t, &seeds, &given));
+    BT_TRY(adjoint_call_backward(a, call, t, &seeds, &given));
     return add_outputs(a, t, given);
 }

@@ -20,6 +20,9 @@ struct adjoint_rule {
  * errors  at the function, where it is none, or takes or gives something else */
 bt_status adjoint_rule_find(const struct differentiation *, const struct adjoint_rule *,
                             const bt_global *, const bt_global **out) BT_MUST_USE;
+/* An external function has none of that name, and something at `at` derives it. */
+bt_status adjoint_rule_fail(const struct differentiation *, bt_span at, const bt_global *,
+                            int is_forward) BT_MUST_USE;
 /* A function that does nothing but call such a one: what is derived in its place. Another
  * function stays. */
 bt_status adjoint_rule_wrap(struct differentiation *, const bt_global *, const char *name,

@@ -87,7 +87,7 @@ static bt_status find_primal(struct declaring *d, const bt_call *call, struct ma
         return fail(d, &call->base,
                     "what its function is shows only when the program runs: give a "
                     "function of the module, or a fn that stands in the same function");
-    if ((*primal)->kind != BT_GLOBAL_FUNC && (*primal)->kind != BT_GLOBAL_GRADIENT)
+    if ((*primal)->kind == BT_GLOBAL_CONST)
         return bt_fail_at(d->ctx, BT_ERR_UNSUPPORTED, d->module->store, call->base.span,
                           "%s: @%s is no function of the module", call->op->name,
                           (*primal)->name);

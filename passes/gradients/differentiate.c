@@ -25,6 +25,20 @@ struct round {
     const bt_module *declared;
 };
 
+static bt_status check_primal(const struct differentiation *diff, const bt_global *global,
+                              const bt_global *primal)
+{
+    const int is_forward = global->gradient.is_forward;
+    if (!primal || primal->kind == BT_GLOBAL_CONST)
+        return bt_fail_at(diff->ctx, BT_ERR_UNSUPPORTED, diff->module->store,
+                          global->span, "%s @%s: @%s is no function of the module",
+                          is_forward ? "jvp" : "gradient", global->name, global->primal);
+    return primal->kind == BT_GLOBAL_EXTERN &&
+                   !adjoint_rule_of(primal, is_forward ? "jvp" : "vjp")
+               ? adjoint_rule_fail(diff, global->span, primal, is_forward)
+               : NULL;
+}
+
 static bt_status find_ready(struct round *r, uint32_t *nleft)
 {
     const bt_module *module = r->diff.module;
@@ -39,12 +53,7 @@ static bt_status find_ready(struct round *r, uint32_t *nleft)
         if (global->kind != BT_GLOBAL_GRADIENT || flat_is_generic(global->type))
             continue;
         const bt_global *primal = bt_module_find(module, global->primal);
-        if (!primal ||
-            (primal->kind != BT_GLOBAL_FUNC && primal->kind != BT_GLOBAL_GRADIENT))
-            return bt_fail_at(r->diff.ctx, BT_ERR_UNSUPPORTED, module->store,
-                              global->span, "%s @%s: @%s is no function of the module",
-                              global->gradient.is_forward ? "jvp" : "gradient",
-                              global->name, global->primal);
+        BT_TRY(check_primal(&r->diff, global, primal));
         ++*nleft;
         BT_TRY(bt_callgraph_reach(graph, module, primal, r->diff.arena, &reached));
         for (uint32_t i = 0; i < module->nglobal; i++)

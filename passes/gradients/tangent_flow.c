@@ -1,5 +1,6 @@
 /* Which leaves of a function's values move when some of its parameters do. */
 #include "gradients/adjoint_cells.h"
+#include "gradients/adjoint_rule.h"
 #include "gradients/tangent.h"
 
 const uint8_t *tangent_moves(const struct adjoint *a, const bt_value *old)
@@ -92,12 +93,7 @@ static bt_status flow_call(struct adjoint *a, const bt_call *call)
     } else if (call->callee_kind == BT_CALLEE_VALUE) {
         global = bt_module_global(a->diff->module, call->callee);
         if (global && global->kind == BT_GLOBAL_EXTERN)
-            return bt_fail_at(
-                a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, call->base.span,
-                "@%s is external, and forward mode has no way through it: name "
-                "a function that gives its result and tangent, as in extern "
-                "@%s(jvp=\"%s_moved\")",
-                global->name, global->name, global->name);
+            return adjoint_rule_fail(a->diff, call->base.span, global, 1);
         if (!global || global->kind != BT_GLOBAL_FUNC)
             return bt_fail_at(a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store,
                               call->base.span,

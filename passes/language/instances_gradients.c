@@ -38,10 +38,11 @@ bt_status instances_find_gradient(struct instances *in, const bt_global *of,
                                   bt_call *call, const bt_global **out)
 {
     bt_vec(const bt_global *) chain = { 0 };
-    const struct instance *instance;
-    BT_TRY(instances_find(in, bt_module_primal(in->module, of), at, type_args, call,
-                          &instance));
+    const struct instance *instance = NULL;
+    const bt_global *func = bt_module_primal(in->module, of);
     *out = NULL;
+    if (func->kind == BT_GLOBAL_FUNC)
+        BT_TRY(instances_find(in, func, at, type_args, call, &instance));
     if (!instance)
         return NULL;
     const bt_global like = { .name = instance->name, .type = instance->type };

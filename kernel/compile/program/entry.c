@@ -67,8 +67,8 @@ static bt_status add_tangents(struct wrapper *w, const bt_global *global, uint32
     return NULL;
 }
 
-/* Of the function's parameters, then of what each declaration takes behind them, the
- * innermost first. */
+/* Of the function's parameters, which an external one has no names for, then of what each
+ * declaration takes behind them, the innermost first. */
 static bt_status find_names(struct wrapper *w)
 {
     bt_vec(const bt_global *) chain = { 0 };
@@ -77,8 +77,8 @@ static bt_status find_names(struct wrapper *w)
         if (!BT_PUSH(w->arena, &chain, at))
             return bt_no_memory();
     }
-    for (uint32_t i = 0; i < at->func->block->nparam; i++)
-        BT_TRY(add_name(w, "", at->func->block->params[i]->base.name));
+    for (uint32_t i = 0; i < bt_as_func_type(at->type)->narg; i++)
+        BT_TRY(add_name(w, "", at->func ? at->func->block->params[i]->base.name : "x"));
     while (chain.len) {
         const bt_global *global = chain.at[--chain.len];
         if (global->gradient.is_forward)
@@ -113,13 +113,32 @@ static bt_status find_var(struct wrapper *w, const bt_type_param *param, const c
                : bt_no_memory();
 }
 
+/* Those of the function that is differentiated, by its names for them: n, n_1 .. where it is
+ * external and has none. */
+static bt_status find_vars(struct wrapper *w, const bt_type **vars)
+{
+    const bt_func_type *type = bt_as_func_type(w->declared->type);
+    const bt_func *primal = bt_module_primal(w->module, w->declared)->func;
+    for (uint32_t i = 0; i < type->nparam; i++) {
+        const bt_var_type *like =
+            primal && i < primal->nvar ? bt_as_var_type(primal->vars[i]) : NULL;
+        const char *name = like && like->name ? like->name
+                           : primal || i == 0 ? "n"
+                                              : bt__format(w->arena, "n_%u", i);
+        if (!name)
+            return bt_no_memory();
+        BT_TRY(find_var(w, &type->params[i], like && like->is_anonymous ? NULL : name,
+                        &vars[i]));
+    }
+    return NULL;
+}
+
 static bt_status make_func(struct wrapper *w, const char *callee, bt_func *now)
 {
     const bt_func_type *type = bt_as_func_type(w->declared->type);
     bt_store *store = w->module->store;
     const bt_type **vars = BT_NEWS(w->arena, const bt_type *, type->nparam);
     const bt_param **params = BT_NEWS(w->arena, const bt_param *, type->narg);
-    const bt_func *primal = bt_module_primal(w->module, w->declared)->func;
     const bt_value *result;
     bt_call call = { .callee_kind = BT_CALLEE_VALUE,
                      .narg = type->narg,
@@ -128,13 +147,7 @@ static bt_status make_func(struct wrapper *w, const char *callee, bt_func *now)
                      .type_args = vars };
     if (!vars || !params)
         return bt_no_memory();
-    for (uint32_t i = 0; i < type->nparam; i++) {
-        const bt_var_type *like =
-            i < primal->nvar ? bt_as_var_type(primal->vars[i]) : NULL;
-        const char *name = like && like->name ? like->name : "n";
-        BT_TRY(find_var(w, &type->params[i], like && like->is_anonymous ? NULL : name,
-                        &vars[i]));
-    }
+    BT_TRY(find_vars(w, vars));
     BT_TRY(
         bt__given_dims_check(w->ctx, w->arena, NULL, &w->given, w->open.len, w->open.at));
     if (type->nparam && !(type = bt_func_type_open(store, type, vars)))

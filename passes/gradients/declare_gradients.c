@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "common/copy.h"
+#include "common/derived_by.h"
 #include "common/names.h"
 #include "common/version.h"
 #include "gradients/adjoint.h"
@@ -94,35 +95,12 @@ static bt_status find_primal(struct declaring *d, const bt_call *call, struct ma
     return NULL;
 }
 
-/* ---- types that hold functions ---- */
-
 static bt_status takes_code(struct declaring *d, const bt_func_type *type, int *out)
 {
     int has_float;
     *out = 0;
     for (uint32_t i = 0; i < type->narg && !*out; i++)
         BT_TRY(bt_type_holds(d->arena, type->args[i], &has_float, out));
-    return NULL;
-}
-
-/* wrt: arguments from `first` on, those of a list, or all that hold floats and no code. */
-static bt_status shift_wrt(struct declaring *d, const bt_func_type *primal,
-                           uint32_t first, uint32_t narg, bt_gradient_spec *spec)
-{
-    const int all = spec->wrt.n == BT_NONE_LIST;
-    const uint32_t nwrt = bt_gradient_spec_nwrt(spec, narg);
-    int64_t *at = BT_NEWS(d->arena, int64_t, nwrt), n = 0;
-    if (!at)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < nwrt; i++) {
-        const int64_t param = first + bt_gradient_spec_wrt(spec, i);
-        const bt_type *type = primal->args[param];
-        int has_float, has_code;
-        BT_TRY(bt_type_holds(d->arena, type, &has_float, &has_code));
-        if (!all || (adjoint_has(type) && !has_code))
-            at[n++] = param;
-    }
-    spec->wrt = (bt_ints){ .n = n, .at = at };
     return NULL;
 }
 
@@ -155,8 +133,7 @@ static bt_status declare_call(struct declaring *d, const bt_call *call)
     const bt_func_type *type = bt_as_func_type(primal->type);
     BT_TRY(takes_code(d, type, &has_code));
     if (made->held || (global->gradient.wrt.n == BT_NONE_LIST && has_code))
-        BT_TRY(
-            shift_wrt(d, type, made->nheld, type->narg - made->nheld, &global->gradient));
+        BT_TRY(derived_by(d->arena, type, made->nheld, &global->gradient));
     if (!(made->declared = find_same(d, global))) {
         BT_TRY(name_new(d->module, d->arena, &d->taken, &global->name, "%s.%s",
                         global->primal,
@@ -201,7 +178,7 @@ static bt_status make_explicit(struct declaring *d, const bt_global *old)
     if (!(now = BT_NEW(d->arena, bt_global)))
         return bt_no_memory();
     *now = *old;
-    BT_TRY(shift_wrt(d, type, 0, type->narg, &now->gradient));
+    BT_TRY(derived_by(d->arena, type, 0, &now->gradient));
     return BT_PUSH(d->arena, &d->explicit, now) ? NULL : bt_no_memory();
 }
 

@@ -4,14 +4,33 @@
 
 #include "common/copy.h"
 #include "common/derivative_attrs.h"
+#include "common/derived_by.h"
 #include "common/names.h"
 #include "language/instances.h"
 
+/* A declaration derives by what its type says, whatever a copy's types hold. */
+static bt_status type_one(struct instances *in, const bt_global *of, const bt_value *at,
+                          const bt_global *primal, bt_global *now)
+{
+    const bt_global *generic = bt_module_find(in->module, of->primal);
+    bt_global named = *of; // for errors
+    if (now->gradient.wrt.n == BT_NONE_LIST)
+        BT_TRY(derived_by(in->arena, bt_as_func_type(generic->type), 0, &now->gradient));
+    named.gradient = now->gradient;
+    bt_status status =
+        bt_gradient_type(in->ctx, in->module->store, &named, primal->type, &now->type);
+    return status
+               ? bt_note(in->ctx, status, in->module->store, at->span,
+                         "it is called with such types here: wrt=, which the declaration "
+                         "may have, names the arguments to derive by")
+               : NULL;
+}
+
 /* The one of the chain of declarations that leads to a copy, or a new one. primal: what it is
- * of, the copy or another of them. */
+ * of, the copy or another of them. at: the use. */
 static bt_status find_one(struct instances *in, const bt_global *of,
-                          const struct instance *instance, const bt_global *primal,
-                          const bt_global **out)
+                          const struct instance *instance, const bt_value *at,
+                          const bt_global *primal, const bt_global **out)
 {
     struct gradient_instance *made;
     for (uint32_t i = 0; i < in->gradients.len; i++) {
@@ -29,8 +48,7 @@ static bt_status find_one(struct instances *in, const bt_global *of,
                     instance->name + strlen(instance->of->name)));
     made->now.primal = primal->name;
     *out = &made->now;
-    return bt_gradient_type(in->ctx, in->module->store, &made->now, primal->type,
-                            &made->now.type);
+    return type_one(in, of, at, primal, &made->now);
 }
 
 bt_status instances_find_gradient(struct instances *in, const bt_global *of,
@@ -52,7 +70,7 @@ bt_status instances_find_gradient(struct instances *in, const bt_global *of,
     }
     *out = &like;
     while (chain.len)
-        BT_TRY(find_one(in, chain.at[--chain.len], instance, *out, out));
+        BT_TRY(find_one(in, chain.at[--chain.len], instance, at, *out, out));
     return NULL;
 }
 

@@ -216,6 +216,11 @@ static const char *signature_of(const char *kind)
     return "";
 }
 
+int choice_is_kind(const char *kind)
+{
+    return *signature_of(kind) != 0;
+}
+
 static bt_status refuse(bt_ctx *ctx, const bt_store *store, const struct choice *c,
                         const char *what)
 {

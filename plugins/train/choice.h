@@ -29,6 +29,8 @@ bt_status choice_make(bt_ctx *, bt_arena *, const bt_module *model, const char *
 bt_status choice_find(bt_ctx *, bt_arena *, const bt_module *model, const char *kind,
                       const char *name, struct choice *out) BT_MUST_USE;
 void choice_forget(struct choice *);
+/* "loss", "optimizer", .. */
+int choice_is_kind(const char *);
 /* errors  BT_ERR_NAME: neither the model nor the text of a library defines it */
 bt_status choice_known(bt_ctx *, bt_arena *, const bt_module *model, const char *kind,
                        const char *name) BT_MUST_USE;

@@ -49,9 +49,9 @@ static bt_status training_open(bt_ctx *ctx, const bt_module *model,
     memcpy(&t->options, options,
            nbytes < sizeof(t->options) ? nbytes : sizeof(t->options));
     t->nmicro = t->options.nmicro ? t->options.nmicro : 1;
+    bt_status status = options_check(t);
     t->options.loss_scale = t->options.loss_scale > 0 ? t->options.loss_scale : 1;
-    bt_status status = NULL;
-    if (t->options.scale_steps > 0)
+    if (!status && t->options.scale_steps > 0)
         status = bt_tensor_scalar(ctx, BT_FLOAT32, t->options.loss_scale, &t->scale);
     if (!status)
         status = training_prepare(t, model);
@@ -99,6 +99,12 @@ static bt_status check_batches(struct bt_training *t, bt_tensor *const *batches,
         return bt_fail(t->ctx, BT_ERR_ARGUMENT,
                        "a training without a folder takes no steps, and evaluates "
                        "nothing: what it would run is not compiled");
+    for (uint32_t i = 0; i < n * (t->ninput + 1); i++) {
+        if (!batches[i])
+            return bt_fail(t->ctx, BT_ERR_ARGUMENT,
+                           "batches[%u] is NULL: each batch is %u tensors", i,
+                           t->ninput + 1);
+    }
     for (uint32_t k = 0; t->info.nclass && k < n; k++)
         BT_TRY(check_classes(t, batches[k * (t->ninput + 1) + t->ninput],
                              k * t->info.batch));
@@ -309,6 +315,11 @@ static bt_status training_check(bt_ctx *ctx, const bt_module *module, const char
                                 const char *name)
 {
     struct choice choice = { 0 };
+    if (!choice_is_kind(kind))
+        return bt_fail(ctx, BT_ERR_ARGUMENT,
+                       "\"%s\" is no kind of what a training takes: there are loss, "
+                       "optimizer, schedule and initializer",
+                       kind);
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     bt_status status =
         arena ? choice_find(ctx, arena, module, kind, name, &choice) : bt_no_memory();

@@ -73,6 +73,10 @@ void training_quote(bt_text *, const char *);
 /* The text of a step, in the folder; its programs, and what parameters begin as. */
 bt_status programs_open(struct bt_training *) BT_MUST_USE;
 
+/* ---- training_options.c ---- */
+/* errors  BT_ERR_ARGUMENT: one of them is out of its range, and is named */
+bt_status options_check(const struct bt_training *) BT_MUST_USE;
+
 /* ---- training_choose.c ---- */
 bt_status training_choose(struct bt_training *, const bt_module *model) BT_MUST_USE;
 /* Looks at what @train.model gives. */

@@ -23,7 +23,7 @@ static int by_name(const void *a, const void *b)
 }
 
 /* The name of a note that files of others do not have. */
-static const char CHECKSUM[] = "baton.checksum";
+#define CHECKSUM "baton.checksum"
 
 /* Of all notes but its own, in the order of their names, and of the digests of all tensors: each
  * text with the 0 behind it. */
@@ -82,6 +82,32 @@ static const char *scale_text(const bt_training *t)
 
 /* Notes of the training itself. */
 enum { MAX_OWN = 6 };
+static const char *const OWN[] = { "format", "program", "step",  "seed",
+                                   "scale",  "good",    CHECKSUM };
+
+static const char *what_is_wrong(const bt_training_note *notes, uint32_t index)
+{
+    const bt_training_note *note = &notes[index];
+    for (uint32_t i = 0; i < BT_COUNT(OWN); i++) {
+        if (strcmp(note->name, OWN[i]) == 0)
+            return "that name is of a note of the training itself";
+    }
+    for (uint32_t i = 0; i < index; i++) {
+        if (strcmp(note->name, notes[i].name) == 0)
+            return "there are two of that name";
+    }
+    return note->value ? NULL : "it has no value";
+}
+
+static bt_status check_notes(bt_ctx *ctx, const bt_training_note *notes, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const char *why = what_is_wrong(notes, i);
+        if (why)
+            return bt_fail(ctx, BT_ERR_ARGUMENT, "note %s: %s", notes[i].name, why);
+    }
+    return NULL;
+}
 
 static bt_status save(bt_training *t, const char *path, const bt_training_note *notes)
 {
@@ -93,14 +119,15 @@ static bt_status save(bt_training *t, const char *path, const bt_training_note *
     bt_text bytes;
     if (!all)
         return bt_no_memory();
+    BT_TRY(check_notes(t->ctx, notes, n));
     BT_TRY(check_values(t));
     const bt_training_note own[MAX_OWN] = {
-        { "format", FORMAT },
-        { "program", t->digest },
-        { "step", number_text(t->ctx, (uint64_t)t->info.step) },
-        { "seed", number_text(t->ctx, t->options.seed) },
-        { "scale", scale_text(t) },
-        { "good", number_text(t->ctx, (uint64_t)t->ngood) },
+        { OWN[0], FORMAT },
+        { OWN[1], t->digest },
+        { OWN[2], number_text(t->ctx, (uint64_t)t->info.step) },
+        { OWN[3], number_text(t->ctx, t->options.seed) },
+        { OWN[4], scale_text(t) },
+        { OWN[5], number_text(t->ctx, (uint64_t)t->ngood) },
     };
     const uint32_t nown = MAX_OWN - (t->scale ? 0 : 2);
     for (uint32_t i = 0; i < nown; i++) {

@@ -36,7 +36,7 @@ static bt_status check_labels(struct bt_training *t)
         return bt_fail(
             t->ctx, BT_ERR_ARGUMENT, "@%s takes %s, and what is given are not integers",
             t->loss.global->name,
-            wants_classes ? "the class of each sample, an integer," : "integers");
+            wants_classes ? "the class of each sample, an integer" : "integers");
     return NULL;
 }
 

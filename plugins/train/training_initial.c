@@ -349,6 +349,9 @@ bt_status initial_order(bt_training *t, int64_t epoch, int64_t n, int64_t *out)
     if (!t->path)
         return bt_fail(t->ctx, BT_ERR_ARGUMENT,
                        "samples have an order where a training has a folder");
+    if (epoch < 0)
+        return bt_fail(t->ctx, BT_ERR_ARGUMENT, "epoch %lld: epochs count from 0 on",
+                       (long long)epoch);
     BT_TRY(open_order(t));
     bt_status status = bt_tensor_create(t->ctx, BT_INT64, 0, NULL, &number);
     if (!status)

@@ -1,4 +1,5 @@
 /* The interface train.trainer/1, as applications use it; and with memory that fails. */
+#include <math.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -260,6 +261,80 @@ static void test_a_class_that_the_model_does_not_give_is_an_error(void **state)
     remove_folder(folder);
 }
 
+/* ---- what is given wrong ---- */
+
+static void assert_refused(bt_status status, const char *words)
+{
+    assert_non_null(status);
+    assert_int_equal(status->code, BT_ERR_ARGUMENT);
+    if (!strstr(status->message, words))
+        fail_msg("%s, without %s", status->message, words);
+}
+
+static void test_options_out_of_their_range_are_named(void **state)
+{
+    (void)state;
+    static const int64_t below[] = { -4 };
+    const bt_training_options good = options_in(NULL);
+    bt_training_options o[12];
+    const char *const fields[] = { "clip",       "clip",       "loss_scale",
+                                   "loss_scale", "loss_scale", "scale_steps",
+                                   "nstep",      "folder",     "label_dims",
+                                   "label_dims", "label_rank", "checkpoint_memory" };
+    for (uint32_t i = 0; i < BT_COUNT(o); i++)
+        o[i] = good;
+    o[0].clip = NAN;
+    o[1].clip = -1;
+    o[2].loss_scale = NAN;
+    o[3].loss_scale = INFINITY;
+    o[4].loss_scale = -2;
+    o[5].scale_steps = -1;
+    o[6].nstep = -1;
+    o[7].folder = "";
+    o[8].label_dims = NULL;
+    o[9].label_dims = below;
+    o[10].label_rank = BT_MAX_RANK + 1;
+    o[11].checkpoint_memory = -1;
+    for (uint32_t i = 0; i < BT_COUNT(o); i++) {
+        struct kit kit = { .ctx = make_ctx(NULL) };
+        assert_refused(open_kit(&kit, &o[i]), fields[i]);
+        close_kit(&kit);
+    }
+}
+
+static void test_arguments_out_of_their_range_are_errors(void **state)
+{
+    (void)state;
+    static const bt_training_note notes[][3] = {
+        { { "step", "77" } }, { { "baton.checksum", "0" } },
+        { { "scale", "2" } }, { { "a", "1" }, { "a", "2" } },
+        { { "a", NULL } },
+    };
+    char folder[64], path[80];
+    make_folder(folder);
+    snprintf(path, sizeof(path), "%s/a.safetensors", folder);
+    const bt_training_options options = options_in(folder);
+    struct kit kit = { .ctx = make_ctx(NULL) };
+    bt_training_result result;
+    int64_t order[4];
+    assert_ok(kit.ctx, open_kit(&kit, &options));
+    const bt_trainer *trainer = kit.trainer;
+    for (uint32_t i = 0; i < 2; i++) {
+        bt_tensor *batch[] = { kit.batch[0], kit.batch[1] };
+        batch[i] = NULL;
+        assert_refused(trainer->step(kit.training, batch, &result), "NULL");
+        assert_refused(trainer->evaluate(kit.training, batch, &result), "NULL");
+    }
+    assert_refused(trainer->order(kit.training, -1, 4, order), "epoch -1");
+    for (uint32_t i = 0; i < BT_COUNT(notes); i++)
+        assert_refused(trainer->save(kit.training, path, notes[i]), notes[i][0].name);
+    assert_int_equal(access(path, F_OK), -1);
+    assert_refused(trainer->check(kit.ctx, kit.model, "nokind", "sgd"), "nokind");
+    assert_refused(trainer->check(kit.ctx, kit.model, "", "sgd"), "no kind");
+    close_kit(&kit);
+    remove_folder(folder);
+}
+
 /* ---- without memory ---- */
 
 /* Opens, and where a folder is given steps, saves and loads; freezes. */
@@ -338,6 +413,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_samples_are_in_the_order_of_the_seed),
     cmocka_unit_test(test_a_training_without_a_folder_takes_no_steps),
     cmocka_unit_test(test_a_class_that_the_model_does_not_give_is_an_error),
+    cmocka_unit_test(test_options_out_of_their_range_are_named),
+    cmocka_unit_test(test_arguments_out_of_their_range_are_errors),
     cmocka_unit_test(test_a_failed_allocation_of_a_model_is_an_error),
     cmocka_unit_test(test_a_failed_allocation_of_a_step_is_an_error),
 };

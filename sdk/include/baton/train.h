@@ -25,7 +25,8 @@ extern "C" {
 
 typedef struct bt_training bt_training;
 
-/* What pointers point to is read as long as the training is open. */
+/* What pointers point to is read as long as the training is open. Numbers are finite, but for an
+ * infinite clip, and none is negative; an empty folder is none. */
 typedef struct bt_training_options {
     const char *entry; /* function of the model; NULL: main, or the only one */
     /* Functions of Baton text, with options: "sgd{rate=0.1}". The model's own, or those of a
@@ -112,6 +113,7 @@ typedef struct bt_trainer {
     const char *doc;
     /* The model is typed, and its dims are known.
      * errors  BT_ERR_NAME: no such loss, optimizer, schedule; BT_ERR_ATTRIBUTE: of its options;
+     *         BT_ERR_ARGUMENT: a field of the options that is out of its range, which is named;
      *         BT_ERR_UNSUPPORTED: it has no parameters; what differentiate refuses */
     bt_status (*open)(bt_ctx *, const bt_module *model, const bt_training_options *,
                       size_t nbytes, bt_training **out);
@@ -119,8 +121,8 @@ typedef struct bt_trainer {
     const bt_training_info *(*info)(bt_training *);
     /* One step: `batches` holds the inputs of nmicro batches, each followed by what the model
      * should give.
-     * errors  BT_ERR_ARGUMENT: a training without a folder; a class that the model does not
-     *         give; BT_ERR_RUNTIME: something is NaN or infinite, with the place that made it first;
+     * errors  BT_ERR_ARGUMENT: a training without a folder; a tensor that is NULL; a class that the
+     *         model does not give; BT_ERR_RUNTIME: something is NaN or infinite, with the place that made it first;
      *         parameters are what they were before; what bt_program_run gives, after which
      *         they may be anything */
     bt_status (*step)(bt_training *, bt_tensor *const *batches, bt_training_result *out);
@@ -128,7 +130,10 @@ typedef struct bt_trainer {
     bt_status (*evaluate)(bt_training *, bt_tensor *const *batch,
                           bt_training_result *out);
     /* Parameters, the optimizer's state, the number of the step, notes (or NULL): a
-     * safetensors file, which is replaced at once or not at all. */
+     * safetensors file, which is replaced at once or not at all. The training's own notes are
+     * format, program, step, seed, scale, good and baton.checksum.
+     * errors  BT_ERR_ARGUMENT: a note has the name of one of these, or of another note, or no
+     *         value */
     bt_status (*save)(bt_training *, const char *path, const bt_training_note *notes);
     /* errors  BT_ERR_FORMAT: torn, damaged, or none; BT_ERR_ARGUMENT: of another program of a step,
      *         unless only `params` are asked for, those that fit by name and type */
@@ -138,11 +143,12 @@ typedef struct bt_trainer {
     /* The model with what it has learned as constants. */
     bt_status (*freeze)(bt_training *, bt_module **out);
     /* The order of n samples in an epoch, which the seed decides.
-     * errors  BT_ERR_ARGUMENT: a training without a folder */
+     * errors  BT_ERR_ARGUMENT: a training without a folder; an epoch below 0 */
     bt_status (*order)(bt_training *, int64_t epoch, int64_t n, int64_t *out);
     /* Whether function @KIND.NAME of a typed module is what a training takes as one of its kind:
      * "loss", "optimizer", "schedule", "initializer".
-     * errors  BT_ERR_TYPE: it is not, as its type says; BT_ERR_NAME: it is no function */
+     * errors  BT_ERR_TYPE: it is not, as its type says; BT_ERR_NAME: it is no function;
+     *         BT_ERR_ARGUMENT: there is no such kind */
     bt_status (*check)(bt_ctx *, const bt_module *, const char *kind, const char *name);
 } bt_trainer;
 #define BT_TRAINERS(array)                      \

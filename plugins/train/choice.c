@@ -1,6 +1,5 @@
 #include "choice.h"
 
-#include <math.h>
 #include <string.h>
 
 #include <baton/op.h>
@@ -118,61 +117,6 @@ void choice_forget(struct choice *c)
 {
     bt_module_unref(c->of);
     c->of = NULL;
-}
-
-/* ---- options ---- */
-
-/* The default of an option, as text; NULL: it must be given. */
-static const char *preset_of(bt_arena *arena, const bt_func *func, const char *name)
-{
-    const bt_dict_entry *entry = bt_dict_find(&func->attrs, name);
-    bt_text text;
-    if (!entry || (entry->kind != BT_DICT_INT && entry->kind != BT_DICT_FLOAT))
-        return NULL;
-    bt_text_init(&text, arena);
-    bt_text_addf(&text, "%.9g", entry->kind == BT_DICT_INT ? (double)entry->i : entry->f);
-    return bt_text_get(&text);
-}
-
-static bt_status read_options(bt_ctx *ctx, bt_arena *arena, const char *text,
-                              struct choice *c)
-{
-    bt_attr *rows = BT_NEWS(arena, bt_attr, c->noption + 1);
-    const void *read;
-    if (!rows)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < c->noption; i++)
-        rows[i] =
-            (bt_attr){ .name = c->option_names[i],
-                       .kind = BT_ATTR_FLOAT,
-                       .offset = i * (uint32_t)sizeof(double),
-                       .preset = preset_of(arena, c->global->func, c->option_names[i]),
-                       .doc = "" };
-    if (!c->noption && !*text)
-        return NULL;
-    if (!c->noption)
-        return bt_fail(ctx, BT_ERR_ATTRIBUTE, "%s has no options, and {%s} gives some",
-                       c->global->name, text);
-    bt_store *own = bt_store_create(bt_ctx_registry(ctx));
-    if (!own)
-        return bt_no_memory();
-    bt_status status = bt_options_parse(ctx, own, c->global->name, rows,
-                                        c->noption * sizeof(double), text, &read);
-    if (!status)
-        memcpy(c->options, read, c->noption * sizeof(double));
-    bt_store_unref(own);
-    for (uint32_t i = 0; !status && i < c->noption; i++) {
-        if (!isfinite((float)c->options[i]))
-            status = bt_fail(ctx, BT_ERR_ATTRIBUTE, "%s: %s is to be a finite float32",
-                             c->global->name, c->option_names[i]);
-    }
-    return status;
-}
-
-void choice_add_options(const struct choice *c, bt_text *out)
-{
-    for (uint32_t i = 0; i < c->noption; i++)
-        bt_text_addf(out, ", %.9gf", c->options[i]);
 }
 
 /* ---- what it takes ---- */
@@ -359,5 +303,5 @@ bt_status choice_make(bt_ctx *ctx, bt_arena *arena, const bt_module *model,
     *out = (struct choice){ .kind = kind };
     BT_TRY(bt_named_split(ctx, arena, kind, text, &name, &options));
     BT_TRY(choice_find(ctx, arena, model, kind, name, out));
-    return read_options(ctx, arena, options, out);
+    return choice_read_options(ctx, arena, options, out);
 }

@@ -34,6 +34,10 @@ int choice_is_kind(const char *);
 /* errors  BT_ERR_NAME: neither the model nor the text of a library defines it */
 bt_status choice_known(bt_ctx *, bt_arena *, const bt_module *model, const char *kind,
                        const char *name) BT_MUST_USE;
+/* "rate=0.1, decay=0": of those that its function has.
+ * errors  BT_ERR_ATTRIBUTE: there is none of the name, or it is out of its range */
+bt_status choice_read_options(bt_ctx *, bt_arena *, const char *text,
+                              struct choice *) BT_MUST_USE;
 /* ", 0.1f, 0.9f": options as arguments. */
 void choice_add_options(const struct choice *, bt_text *);
 

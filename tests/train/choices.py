@@ -11,7 +11,7 @@ import kit
 HEAD = '#[version = "baton 0.1"]\n'
 OWN = HEAD + """// An optimizer, a loss and a schedule of its own.
 def @main<n: Dim>(%x: Tensor[(n, 4), float32], %w: Tensor[(3, 4), float32]) -> Tensor[(n, 3), float32] { nn.dense(%x, %w) }
-def @optimizer.sign<s: Shape>(%w: Tensor[s, float32], %g: Tensor[s, float32], %step: float32, %rate: float32, rate=0.01f) -> Tensor[s, float32] {
+def @optimizer.sign<s: Shape>(%w: Tensor[s, float32], %g: Tensor[s, float32], %step: float32, %rate: float32, rate=0.01f, rate_high=1) -> Tensor[s, float32] {
     %w - %rate * sign(%g)
 }
 def @loss.fourth<s: Shape>(%z: Tensor[s, float32], %y: Tensor[s, float32], %scale: float32, scale=1f) -> float32 {
@@ -156,6 +156,14 @@ def check_options(runs):
             ("optimizer.fixed has no options, and {rate=1} gives some", "own.baton", *data, "--loss", "fourth", "--optimizer", "fixed{rate=1}"),
             ("@optimizer.none is no optimizer: it takes %w: float32, and two tensors stand before numbers, and such a function is @optimizer.NAME<s: Shape>(%w: Tensor[s, float32], %g:", "own.baton", *data, "--loss", "fourth", "--optimizer", "none")]:
         runs.refused(words, "train", *args)
+    for words, *args in [
+            ("optimizer.adam: rate is -1, and is to be 0 or more", "--optimizer", "adam{rate=-1}"),
+            ("optimizer.sign: rate is 1.5, and is to be 1 or less", "--optimizer", "sign{rate=1.5}"),
+            ("schedule.cosine: warm is -3, and is to be 0 or more", "--schedule", "cosine{warm=-3}"),
+            ("schedule.root: warm is 0, and is to be 1 or more", "--schedule", "root{warm=0}"),
+            ("schedule.steps: every is 0, and is to be 1 or more", "--schedule", "steps{every=0}"),
+            ("initializer.normal: scale is -1, and is to be 0 or more", "--initializer", "normal{scale=-1}")]:
+        runs.refused(words, "train", "own.baton", *data, *args)
 
 
 def main():

@@ -35,8 +35,8 @@ typedef struct bt_training_options {
      *                                           the tuple of all
      *     @optimizer.NAME(%w, %g, .., %step)    the parameter, or it and its state
      *     @schedule.NAME(%step, %steps)         a factor of the optimizer's rate
-     * Numbers behind these are options, with attributes as defaults. NULL: cross_entropy, sgd,
-     * constant. */
+     * Numbers behind these are options, with attributes as defaults; attributes rate_low and
+     * rate_high are the ends of what option rate may be. NULL: cross_entropy, sgd, constant. */
     const char *loss, *optimizer, *schedule;
     double clip;     /* the gradients' norm, all together, at most; 0: any */
     uint32_t nmicro; /* batches of which gradients are added for a step; 0: 1 */

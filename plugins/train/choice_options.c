@@ -1,0 +1,109 @@
+/*
+ * Options of a choice: numbers behind what its function takes. Attributes of the function say what
+ * they are without being given, and where they end, which is part of the range:
+ *
+ *     def @schedule.steps(.., %every: float32, every=1000f, every_low=1f)
+ */
+#include "choice.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <baton/op.h>
+
+/* *out: an attribute that is a number. 0: there is none of that name. */
+static int find_number(const struct choice *c, const char *name, double *out)
+{
+    const bt_dict_entry *entry = bt_dict_find(&c->global->func->attrs, name);
+    if (!entry || (entry->kind != BT_DICT_INT && entry->kind != BT_DICT_FLOAT))
+        return 0;
+    *out = entry->kind == BT_DICT_INT ? (double)entry->i : entry->f;
+    return 1;
+}
+
+/* The default of an option, as text; NULL: it must be given. */
+static const char *preset_of(bt_arena *arena, const struct choice *c, const char *name)
+{
+    bt_text text;
+    double number;
+    if (!find_number(c, name, &number))
+        return NULL;
+    bt_text_init(&text, arena);
+    bt_text_addf(&text, "%.9g", number);
+    return bt_text_get(&text);
+}
+
+static int is_option(const struct choice *c, const char *name)
+{
+    for (uint32_t i = 0; i < c->noption; i++) {
+        if (strcmp(c->option_names[i], name) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* An end of an option's range, by an attribute that is no option's default. */
+static bt_status check_end(bt_ctx *ctx, bt_arena *arena, const struct choice *c,
+                           uint32_t option, int is_high)
+{
+    const double given = c->options[option];
+    double end;
+    bt_text name;
+    bt_text_init(&name, arena);
+    bt_text_addf(&name, is_high ? "%s_high" : "%s_low", c->option_names[option]);
+    if (!bt_text_get(&name))
+        return bt_no_memory();
+    if (is_option(c, name.at) || !find_number(c, name.at, &end) ||
+        (is_high ? (float)given <= (float)end : (float)given >= (float)end))
+        return NULL;
+    return bt_fail(ctx, BT_ERR_ATTRIBUTE, "%s: %s is %g, and is to be %g or %s",
+                   c->global->name, c->option_names[option], given, end,
+                   is_high ? "less" : "more");
+}
+
+static bt_status check_ranges(bt_ctx *ctx, bt_arena *arena, const struct choice *c)
+{
+    for (uint32_t i = 0; i < c->noption; i++) {
+        if (!isfinite((float)c->options[i]))
+            return bt_fail(ctx, BT_ERR_ATTRIBUTE, "%s: %s is to be a finite float32",
+                           c->global->name, c->option_names[i]);
+        BT_TRY(check_end(ctx, arena, c, i, 0));
+        BT_TRY(check_end(ctx, arena, c, i, 1));
+    }
+    return NULL;
+}
+
+bt_status choice_read_options(bt_ctx *ctx, bt_arena *arena, const char *text,
+                              struct choice *c)
+{
+    bt_attr *rows = BT_NEWS(arena, bt_attr, c->noption + 1);
+    const void *read;
+    if (!rows)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < c->noption; i++)
+        rows[i] = (bt_attr){ .name = c->option_names[i],
+                             .kind = BT_ATTR_FLOAT,
+                             .offset = i * (uint32_t)sizeof(double),
+                             .preset = preset_of(arena, c, c->option_names[i]),
+                             .doc = "" };
+    if (!c->noption && !*text)
+        return NULL;
+    if (!c->noption)
+        return bt_fail(ctx, BT_ERR_ATTRIBUTE, "%s has no options, and {%s} gives some",
+                       c->global->name, text);
+    bt_store *own = bt_store_create(bt_ctx_registry(ctx));
+    if (!own)
+        return bt_no_memory();
+    bt_status status = bt_options_parse(ctx, own, c->global->name, rows,
+                                        c->noption * sizeof(double), text, &read);
+    if (!status)
+        memcpy(c->options, read, c->noption * sizeof(double));
+    bt_store_unref(own);
+    return status ? status : check_ranges(ctx, arena, c);
+}
+
+void choice_add_options(const struct choice *c, bt_text *out)
+{
+    for (uint32_t i = 0; i < c->noption; i++)
+        bt_text_addf(out, ", %.9gf", c->options[i]);
+}

@@ -220,13 +220,15 @@ bt_status bt_global_fail(bt_ctx *ctx, const bt_module *module, const bt_global *
                     : ", and no pass makes one: to run it, write it as a def");
 }
 
-/* Names of the functions, for a message; long lists are cut. */
+/* Names of what can be an entry, for a message; long lists are cut. */
 static void list_functions(const bt_module *module, bt_text *out)
 {
     enum { SHOWN = 8 };
     uint32_t n = 0;
     for (uint32_t i = 0; i < module->nglobal; i++) {
-        if (module->globals[i]->kind == BT_GLOBAL_FUNC && n++ < SHOWN)
+        if ((module->globals[i]->kind == BT_GLOBAL_FUNC ||
+             module->globals[i]->kind == BT_GLOBAL_GRADIENT) &&
+            n++ < SHOWN)
             bt_text_addf(out, "%s@%s", n > 1 ? ", " : "", module->globals[i]->name);
     }
     if (n > SHOWN)

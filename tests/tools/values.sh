@@ -72,6 +72,8 @@ value 1 'yes' flags '[yes,False,1]'
 
 # A name of a function is given without @; a number has its type behind it already.
 expect 1 'no function is named @@two: names are given without @; the module has @main, @matrix' -- "$baton" run p.baton --entry @two
+printf '#[version = "baton 0.1"]\ndef @f(%%x: float32) { %%x }\ngradient @df = @f();\n' > entries.baton
+expect 1 'no function is named @nosuch: the module has @f, @df$' -- "$baton" run entries.baton --entry nosuch
 printf '#[version = "baton 0.1"]\ndef @main() { 256u8 }\n' > beyond.baton
 expect 1 'beyond uint8, 0..255$' -- "$baton" run beyond.baton
 printf '#[version = "baton 0.1"]\ndef @main() { 3000000000 }\n' > beyond.baton

@@ -32,6 +32,7 @@ struct bt_training {
     const bt_type **types;
     const bt_type **inputs;
     uint8_t *is_variance; /* of each moment: it is no mean */
+    uint8_t *is_constant; /* those of `params` that are none of the model's function */
     uint32_t *places; /* of each parameter of @train.model behind its data: in `params` */
     bt_training_info info;
     char digest[65];  /* of the program of a step */

@@ -186,6 +186,20 @@ static int may_be_missing(const bt_training *t, uint32_t i, uint32_t params)
            training_learns(t, t->params[i].name);
 }
 
+/* What may be asked for in another way than it was. */
+static const char *missing_hint(const bt_training *t, uint32_t i, uint32_t params)
+{
+    if (params && t->options.folder)
+        return "; parameters that are named by --learn may be missing, and begin by "
+               "their "
+               "initializers";
+    return params && i < t->nheld && t->is_constant[i]
+               ? "; a constant that the training was given by --fixed is named by "
+                 "--fixed "
+                 "here, too"
+               : "";
+}
+
 /* All of them, or parameters alone: nothing is written before everything fits. */
 static bt_status find_values(bt_training *t, const char *path,
                              const struct safetensors *file, uint32_t n, uint32_t params,
@@ -198,12 +212,8 @@ static bt_status find_values(bt_training *t, const char *path,
         if (!out[i] && may_be_missing(t, i, params))
             continue;
         if (!out[i])
-            return bt_fail(t->ctx, BT_ERR_ARGUMENT,
-                           params && t->options.folder
-                               ? "%s has no tensor %s; parameters that are named by "
-                                 "--learn may be missing, and begin by their initializers"
-                               : "%s has no tensor %s",
-                           path, t->names[i]);
+            return bt_fail(t->ctx, BT_ERR_ARGUMENT, "%s has no tensor %s%s", path,
+                           t->names[i], missing_hint(t, i, params));
         if (fits(out[i], t->now[i]))
             continue;
         bt_text type;

@@ -181,7 +181,8 @@ static bt_status make_params(struct bt_training *t, const bt_module *lifted,
     t->types = BT_NEWS(t->arena, const bt_type *, n);
     t->inputs = BT_NEWS(t->arena, const bt_type *, t->ninput);
     t->places = BT_NEWS(t->arena, uint32_t, n);
-    if (!t->params || !t->types || !t->inputs || !t->places)
+    t->is_constant = BT_NEWS(t->arena, uint8_t, n);
+    if (!t->is_constant || !t->params || !t->types || !t->inputs || !t->places)
         return bt_no_memory();
     const bt_param *const *params = func->block->params + t->ninput;
     BT_TRY(check_data(t, func->block->params));
@@ -203,6 +204,7 @@ static bt_status make_params(struct bt_training *t, const bt_module *lifted,
         const char *name = training_param_name(func->block->params[i]);
         const uint32_t at = t->places[i - t->ninput];
         t->types[at] = param->type;
+        t->is_constant[at] = i >= entry->nparam;
         t->params[at].name = bt_arena_text(t->arena, name, strlen(name));
         if (!t->params[at].name)
             return bt_no_memory();

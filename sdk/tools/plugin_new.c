@@ -202,9 +202,9 @@ static int add_to(struct tool *tool, const char *kind, const char *folder,
     if (is_text(kind))
         return tool_usage(
             tool,
-            "%s is there: a %s is another function @%s.NAME of a library of "
+            "%s is there: %s %s is another function @%s.NAME of a library of "
             "it (a text in its folder libraries), or a plugin in a new folder",
-            folder, kind, kind);
+            folder, ARTICLE(kind), kind, kind);
     if (!words->plugin || !words->id)
         return tool_fail(
             tool, bt_fail(tool->ctx, BT_ERR_IO,
@@ -313,9 +313,9 @@ int plugin_new(struct tool *tool)
     words.checks = checks_of(kind);
     if (is_text(kind) && option_value(tool, "source"))
         return tool_usage(tool,
-                          "a %s is a text, of which no C source is part: leave out "
+                          "%s %s is a text, of which no C source is part: leave out "
                           "--source",
-                          kind);
+                          ARTICLE(kind), kind);
     if (memory && strcmp(memory, "own") != 0 && strcmp(memory, "host") != 0)
         return tool_usage(tool, "--memory is own or host, not %s", memory);
     if (memory && strcmp(memory, "own") == 0 && option_value(tool, "source"))

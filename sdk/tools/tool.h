@@ -87,6 +87,8 @@ int tool_finish(void);
 
 /* The plural's ending: PLURAL(n) after "kernel". */
 #define PLURAL(n) ((n) == 1 ? "" : "s")
+/* "an" before "optimizer". */
+#define ARTICLE(word) (strchr("aeiou", *(word)) ? "an" : "a")
 
 #define TRY_TOOL(tool, expr)                       \
     do {                                           \

@@ -107,17 +107,21 @@ static int read_data(struct train *t)
 {
     struct tool *tool = t->tool;
     const char *test = option_value(tool, "test");
-    double factor = 1;
-    int code = read_real(tool, "factor", -INFINITY, &factor);
+    struct train_files files = { .path = option_value(tool, "data"),
+                                 .labels = option_value(tool, "labels"),
+                                 .labels_option = "--labels",
+                                 .factor = 1 };
+    int code = read_real(tool, "factor", -INFINITY, &files.factor);
     if (code)
         return code;
-    TRY_TOOL(tool, train_data_open(tool->ctx, option_value(tool, "data"),
-                                   option_value(tool, "labels"), factor, t->ninput,
-                                   t->inputs, &t->data));
+    TRY_TOOL(tool, train_data_open(tool->ctx, &files, t->ninput, t->inputs, &t->data));
     TRY_TOOL(tool, train_data_digest(t->data, t->digest));
+    files.path = test;
+    files.labels = option_value(tool, "test-labels");
+    files.labels_option = "--test-labels";
     if (test)
-        TRY_TOOL(tool, train_data_open(tool->ctx, test, option_value(tool, "test-labels"),
-                                       factor, t->ninput, t->inputs, &t->test));
+        TRY_TOOL(tool,
+                 train_data_open(tool->ctx, &files, t->ninput, t->inputs, &t->test));
     const int64_t n = train_data_len(t->data), batch = t->nmicro * t->inputs[0].dims[0];
     t->nper_epoch = n / batch;
     t->order = BT_NEWS(bt_ctx_scratch(tool->ctx), int64_t, (size_t)n);
@@ -258,11 +262,19 @@ static int begin_training(struct train *t)
     int64_t nelem = 0;
     for (uint32_t i = 0; i < t->info->nparam; i++)
         nelem += t->info->params[i].value->nelem;
-    printf("%lld parameters in %u tensors, %lld samples, %lld steps of %lld an epoch; "
-           "checkpoints and curves in %s\n",
-           (long long)nelem, t->info->nparam, (long long)train_data_len(t->data),
-           (long long)t->nper_epoch, (long long)(t->nmicro * t->info->batch), t->folder);
-    if (t->info->step)
+    const int64_t nsample = train_data_len(t->data);
+    printf(
+        "%lld parameter%s in %u tensor%s, %lld sample%s, %lld step%s of %lld an epoch; "
+        "checkpoints and curves in %s\n",
+        (long long)nelem, PLURAL(nelem), t->info->nparam, PLURAL(t->info->nparam),
+        (long long)nsample, PLURAL(nsample), (long long)t->nper_epoch,
+        PLURAL(t->nper_epoch), (long long)(t->nmicro * t->info->batch), t->folder);
+    if (t->info->step >= t->nepoch * t->nper_epoch)
+        printf("nothing is left to do: it stands at step %lld, and --epochs %lld ends at "
+               "%lld; a greater number goes on\n",
+               (long long)t->info->step, (long long)t->nepoch,
+               (long long)(t->nepoch * t->nper_epoch));
+    else if (t->info->step)
         printf("goes on from step %lld\n", (long long)t->info->step);
     return EXIT_OK;
 }

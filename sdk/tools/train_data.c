@@ -22,6 +22,7 @@ typedef bt_vec(struct chunk) chunks;
 struct train_data {
     bt_ctx *ctx;
     bt_arena *arena;
+    const char *labels_option;
     double factor;
     uint32_t ninput;
     const struct train_input *inputs;
@@ -122,8 +123,8 @@ static bt_status add_arrays(struct train_data *d, const char *path, const bt_npz
                            i < d->ninput ? "%s has no array for input %s"
                            : from        ? "%s has no array %s"
                                          : "%s has no array %s: what the model should "
-                                           "give, unless --labels names a file of them",
-                           path, name);
+                                           "give, unless %s names a file of them",
+                           path, name, d->labels_option);
         BT_TRY(i < d->ninput ? add_samples(d, path, i, found)
                              : add_labels(d, path, found));
     }
@@ -157,8 +158,8 @@ static bt_status read_data(struct train_data *d, const char *path, int has_label
             path, d->ninput);
     if (!has_labels)
         return bt_fail(d->ctx, BT_ERR_ARGUMENT,
-                       "%s has no labels: --labels FILE says what the model should give",
-                       path);
+                       "%s has no labels: %s FILE says what the model should give", path,
+                       d->labels_option);
     BT_TRY(sample_array_read(d->ctx, path, &tensor));
     bt_status status = add_samples(d, path, 0, tensor);
     bt_tensor_unref(tensor);
@@ -232,8 +233,7 @@ static bt_status read_all(struct train_data *d, const char *path, const char *la
     return NULL;
 }
 
-bt_status train_data_open(bt_ctx *ctx, const char *path, const char *labels,
-                          double factor, uint32_t ninput,
+bt_status train_data_open(bt_ctx *ctx, const struct train_files *files, uint32_t ninput,
                           const struct train_input *inputs, struct train_data **out)
 {
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
@@ -244,11 +244,12 @@ bt_status train_data_open(bt_ctx *ctx, const char *path, const char *labels,
     }
     *d = (struct train_data){ .ctx = ctx,
                               .arena = arena,
-                              .factor = factor,
+                              .labels_option = files->labels_option,
+                              .factor = files->factor,
                               .ninput = ninput,
                               .inputs = inputs,
                               .of = BT_NEWS(arena, chunks, ninput + 1) };
-    bt_status status = d->of ? read_all(d, path, labels) : bt_no_memory();
+    bt_status status = d->of ? read_all(d, files->path, files->labels) : bt_no_memory();
     if (status)
         train_data_close(d);
     else

@@ -21,11 +21,16 @@ struct train_input {
     int64_t dims[BT_MAX_RANK]; /* of a batch: the first counts samples */
 };
 
-/* labels: a file of their own; NULL: the .npz have them. factor: floats among inputs are
- * multiplied by it.
- * errors  BT_ERR_IO, BT_ERR_FORMAT, BT_ERR_ARGUMENT: it does not fit */
-bt_status train_data_open(bt_ctx *, const char *path, const char *labels, double factor,
-                          uint32_t ninput, const struct train_input *,
+struct train_files {
+    const char *path;
+    const char *labels;        /* a file of their own; NULL: the .npz have them */
+    const char *labels_option; /* that names it: "--labels" */
+    double factor;             /* floats among inputs are multiplied by it */
+};
+
+/* errors  BT_ERR_IO, BT_ERR_FORMAT, BT_ERR_ARGUMENT: it does not fit */
+bt_status train_data_open(bt_ctx *, const struct train_files *, uint32_t ninput,
+                          const struct train_input *,
                           struct train_data **out) BT_MUST_USE;
 void train_data_close(struct train_data *); /* accepts NULL */
 int64_t train_data_len(const struct train_data *);

@@ -153,8 +153,8 @@ int run_training(struct train *t)
         printf("stopped at step %lld: --resume goes on from there\n",
                (long long)t->info->step);
     if (n && !t->is_quiet)
-        printf("%lld steps of %lld samples, %.3f ms each\n", (long long)n,
+        printf("%lld step%s of %lld sample%s, %.3f ms each\n", (long long)n, PLURAL(n),
                (long long)(t->nmicro * t->info->batch),
-               (double)t->stepped * 1e-6 / (double)n);
+               PLURAL(t->nmicro * t->info->batch), (double)t->stepped * 1e-6 / (double)n);
     return EXIT_OK;
 }

@@ -51,8 +51,31 @@ def check_data(runs, x, y):
         runs.train("linear.baton", *words, "--epochs", 1, "-o", name)
         tensors.append(kit.read_tensors(runs.last(name))[0]["w"].tobytes())
     runs.check(tensors[0] == tensors[1], "labels of a .npz are others with samples beside them")
+    # Labels of --test have an option of their own.
+    words = ["linear.baton", "--data", "x.npy", "--labels", "data.npz", "-o", "x", "--test"]
+    runs.refused("error: x.npy has no labels: --test-labels FILE says", "train", *words, "x.npy")
+    runs.refused("error: x.npy has no labels: --labels FILE says", "train", *words[:3], "-o", "x")
+    numpy.savez("bare.npz", x=x)
+    runs.refused("what the model should give, unless --test-labels names a file", "train", *words, "bare.npz")
     numpy.savez("other.npz", y=y)
     runs.refused("other.npz has no array labels", "train", "linear.baton", "--data", "x.npy", "--labels", "other.npz", "-o", "x")
+
+
+def check_fixed(runs):
+    """A constant that was fixed is so where the model is exported, too."""
+    kit.write("scaled.baton", kit.LINEAR.replace("def @main", "const @scale = const[(3), float32]{1, 2, 3};\ndef @main").replace("%b\n", "%b * @scale\n"))
+    done = runs.train("scaled.baton", "--data", "data.npz", "--fixed", "scale", "--fixed", "b", "--epochs", 1, "-o", "scaled")
+    runs.check(done.stdout.startswith("12 parameters in 1 tensor, 32 samples, "), done.stdout)
+    export = ["export", "scaled.baton", runs.last("scaled"), "-o", "y.baton"]
+    runs.refused("has no tensor scale; a constant that the training was given by --fixed is named by --fixed here, too", *export)
+    runs.check(runs.run(*export, "--fixed", "scale").returncode == 0, "the same constant")
+
+
+def check_articles(runs):
+    for kind, words in [("optimizer", "an optimizer"), ("loss", "a loss")]:
+        new = ["plugin", "new", kind, "example.mine", f"another_{kind}"]
+        runs.run(*new)
+        runs.refused(f"another_{kind} is there: {words} is another function", *new, code=2)
 
 
 def check_notes(runs):
@@ -62,6 +85,7 @@ def check_notes(runs):
     runs.check("note: on/step-000000004.safetensors was written by a training of --epochs 1: schedule cosine goes on as that of 3" in done.stderr, done.stderr)
     done = runs.train(*words, "--schedule", "cosine", "--epochs", 3, "--resume")
     runs.check(not done.stderr, done.stderr)
+    runs.check("\nnothing is left to do: it stands at step 12, and --epochs 3 ends at 12; a greater number goes on\n" in done.stdout, done.stdout)
     for name, is_told in [("a.pt", True), ("b.baton", False), ("c", False)]:
         done = runs.run("export", "linear.baton", runs.last("on"), "-o", name)
         runs.check(done.returncode == 0 and ("is a text of Baton" in done.stderr) == is_told, f"{name}: {done.stderr}")
@@ -77,6 +101,8 @@ def main():
         kit.write("linear.baton", kit.LINEAR)
         check_names(runs)
         check_data(runs, x, y)
+        check_fixed(runs)
+        check_articles(runs)
         check_notes(runs)
         os.chdir("/")
     runs.end()

@@ -7,10 +7,16 @@
 
 #include <string.h>
 
+/* An index + at, divided by `by`; 1: it is not, 0: in more than one way. */
+struct division {
+    int64_t by, at;
+};
+
 struct looking {
     bt_graph *graph;
     struct cpu_contraction *c;
-    uint64_t reduced;
+    uint32_t rank;
+    struct division axes[BT_MAX_INDEX]; /* of the stage, as reads divide them */
 };
 
 /* ---- the reduction ---- */
@@ -94,11 +100,6 @@ static int add_dim(struct looking *l, struct cpu_dim dim)
     return 1;
 }
 
-/* An index + at, divided by `by`; 1: it is not, 0: in more than one way. */
-struct division {
-    int64_t by, at;
-};
-
 /* A quotient of an index, or what is left of it. 0: the node is neither. */
 static int is_division(const bt_node *node, uint32_t *index, struct division *out)
 {
@@ -135,6 +136,7 @@ static struct division division_of(const bt_node *node, uint32_t index,
 static int add_axes(struct looking *l, const bt_array *stage, const bt_node *const *reads)
 {
     const bt_node *stride = bt_node_int(l->graph, 1);
+    l->rank = stage->rank;
     for (uint32_t i = stage->rank; i-- > 0 && stride;) {
         const bt_node *extent = stage->extents[i];
         const struct division division =
@@ -144,6 +146,7 @@ static int add_axes(struct looking *l, const bt_array *stage, const bt_node *con
                        group = rest;
         if (!by || (by > 1 && (known < 0 || known % by)))
             return 0;
+        l->axes[i] = division;
         if (by > 1) {
             rest.extent = bt_node_int(l->graph, by);
             group.extent = bt_node_int(l->graph, known / by);
@@ -195,7 +198,15 @@ static int add_index(const struct looking *l, uint32_t index, int is_group, int6
     return 1;
 }
 
-/* The same for an atom; mod(i + at, by) is i + at - by * floordiv(i + at, by). */
+/* Whether dims are the parts that it makes of the index: reduced indices are not divided, and no
+ * axis in another way than reads divide it. */
+static int has_parts(const struct looking *l, uint32_t index, struct division division)
+{
+    return index < l->rank && l->axes[index].by == division.by &&
+           l->axes[index].at == division.at;
+}
+
+/* As add_index for an atom; mod(i + at, by) is i + at - by * floordiv(i + at, by). */
 static int add_term(const struct looking *l, const bt_node *atom, int64_t coef,
                     int64_t *coefs, int64_t *at)
 {
@@ -204,7 +215,7 @@ static int add_term(const struct looking *l, const bt_node *atom, int64_t coef,
     int64_t groups, more;
     if (atom->kind == BT_NODE_INDEX)
         return add_index(l, index, 0, coef, coefs, at);
-    if (!is_division(atom, &index, &division))
+    if (!is_division(atom, &index, &division) || !has_parts(l, index, division))
         return 0;
     if (atom->which == BT_SCALAR_FLOORDIV)
         return add_index(l, index, 1, coef, coefs, at);

@@ -45,7 +45,7 @@ struct batching {
     struct vmap *vmap;
     const bt_type *size; /* how many examples; NULL: the function is one of none */
     bt_map masks;        /* old values that differ by example -> uint8_t of each leaf */
-    bt_map closures;     /* those that hold such values, which nothing uses */
+    bt_map closures;     /* those that hold such values, which nothing of a batch uses */
     uint32_t alone;      /* > 0: one example at a time */
     uint32_t is_site; /* a closure that only calls a global, which is looked at itself */
 };

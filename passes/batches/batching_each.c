@@ -21,10 +21,15 @@
 struct needs {
     struct batching *batch;
     bt_vec(const bt_value *) values; /* old ones that differ by example */
+    bt_map closures;                 /* the first of each group that holds such */
 };
 
 static bt_status add_need(struct needs *n, const bt_value *old)
 {
+    if (bt_map_find(&n->batch->closures, old)) {
+        const bt_closure_value *first = bt_as_closure(old)->group->at[0];
+        return bt_map_put(&n->closures, first, (void *)1) ? NULL : bt_no_memory();
+    }
     if (!batching_mask(n->batch, old))
         return NULL;
     for (uint32_t i = 0; i < n->values.len; i++) {
@@ -34,13 +39,10 @@ static bt_status add_need(struct needs *n, const bt_value *old)
     return BT_PUSH(n->batch->copy->arena, &n->values, old) ? NULL : bt_no_memory();
 }
 
-static bt_status find_needs(struct needs *n, const bt_value *old)
+static bt_status add_block(struct needs *n, const bt_block *block)
 {
     bt_blocks blocks = { 0 };
-    for (uint32_t i = 0; i < bt_value_noperand(old); i++)
-        BT_TRY(add_need(n, bt_value_operand(old, i)));
-    for (uint32_t i = 0; i < bt_value_nregion(old); i++)
-        BT_TRY(bt_block_nested(n->batch->copy->arena, bt_value_region(old, i), &blocks));
+    BT_TRY(bt_block_nested(n->batch->copy->arena, block, &blocks));
     for (uint32_t i = 0; i < blocks.len; i++) {
         for (uint32_t k = 0; k < blocks.at[i]->nbinding; k++) {
             const bt_value *inner = blocks.at[i]->bindings[k];
@@ -48,6 +50,22 @@ static bt_status find_needs(struct needs *n, const bt_value *old)
                 BT_TRY(add_need(n, bt_value_operand(inner, j)));
         }
         BT_TRY(add_need(n, blocks.at[i]->result));
+    }
+    return NULL;
+}
+
+static bt_status find_needs(struct needs *n, const bt_value *old)
+{
+    bt_map_init(&n->closures, n->batch->copy->arena, 0);
+    for (uint32_t i = 0; i < bt_value_noperand(old); i++)
+        BT_TRY(add_need(n, bt_value_operand(old, i)));
+    for (uint32_t i = 0; i < bt_value_nregion(old); i++)
+        BT_TRY(add_block(n, bt_value_region(old, i)));
+    for (uint32_t i = 0; i < n->closures.len; i++) {
+        const bt_closure_group *group =
+            ((const bt_closure_value *)n->closures.at[i].key)->group;
+        for (uint32_t k = 0; k < group->n; k++)
+            BT_TRY(add_block(n, group->at[k]->func->block));
     }
     return NULL;
 }
@@ -148,6 +166,21 @@ static bt_status empty(struct batching *b, const bt_type *type, const bt_value *
                : bt_no_memory();
 }
 
+/* In the order in which they were found, which is that of the program. */
+static bt_status copy_closures(const struct needs *n)
+{
+    const bt_map *all = &n->batch->closures;
+    for (uint32_t i = 0; i < all->len; i++) {
+        const bt_closure_value *closure = all->at[i].key;
+        if (!bt_map_find(&n->closures, closure))
+            continue;
+        for (uint32_t k = 0; k < closure->group->n; k++)
+            BT_TRY(copy_renew_dims(n->batch->copy, closure->group->at[k]->func->block));
+        BT_TRY(copy_binding(n->batch->copy, &closure->base));
+    }
+    return NULL;
+}
+
 static bt_status make_step(struct loop *l, const bt_param *const *params,
                            const bt_value **out)
 {
@@ -159,6 +192,7 @@ static bt_status make_step(struct loop *l, const bt_param *const *params,
     leaf_values rows = { 0 };
     if (!args)
         return bt_no_memory();
+    BT_TRY(copy_closures(l->needs));
     BT_TRY(copy_binding(c, l->old));
     BT_TRY(copy_operand(c, l->old, NULL, &now));
     BT_TRY(leaves_split(c->b, c->arena, now, &rows));

@@ -220,22 +220,42 @@ static bt_status mark_match(struct batching *b, const bt_match *match)
     return differs ? mark_full(b, &match->base) : NULL;
 }
 
-/* A function that holds what differs by example is left out, as nothing may use it. */
-static bt_status mark_closure(struct batching *b, const bt_value *old)
+static int is_held(const struct batching *b, const bt_value *used)
+{
+    return batching_mask(b, used) || bt_map_find(&b->closures, used);
+}
+
+/* Whether something in a closure differs by example, or holds what does. */
+static bt_status find_held(struct batching *b, const bt_closure_value *closure, int *out)
 {
     bt_blocks blocks = { 0 };
-    int differs = 0;
-    for (uint32_t i = 0; i < bt_value_nregion(old); i++)
-        BT_TRY(bt_block_nested(b->vmap->arena, bt_value_region(old, i), &blocks));
+    BT_TRY(bt_block_nested(b->vmap->arena, closure->func->block, &blocks));
     for (uint32_t i = 0; i < blocks.len; i++) {
-        differs |= batching_mask(b, blocks.at[i]->result) != NULL;
+        *out |= is_held(b, blocks.at[i]->result);
         for (uint32_t k = 0; k < blocks.at[i]->nbinding; k++) {
             const bt_value *inner = blocks.at[i]->bindings[k];
             for (uint32_t j = 0; j < bt_value_noperand(inner); j++)
-                differs |= batching_mask(b, bt_value_operand(inner, j)) != NULL;
+                *out |= is_held(b, bt_value_operand(inner, j));
         }
     }
-    return !differs || bt_map_put(&b->closures, old, (void *)1) ? NULL : bt_no_memory();
+    return NULL;
+}
+
+/* Functions that hold what differs by example are left out: only what is done for one example
+ * after another uses them, and has them of its own. */
+static bt_status mark_closures(struct batching *b, const bt_closure_value *closure)
+{
+    const bt_closure_group *group = closure->group;
+    int held = 0;
+    if (group->at[0] != closure)
+        return NULL;
+    for (uint32_t i = 0; i < group->n; i++)
+        BT_TRY(find_held(b, group->at[i], &held));
+    for (uint32_t i = 0; held && i < group->n; i++) {
+        if (!bt_map_put(&b->closures, group->at[i], (void *)1))
+            return bt_no_memory();
+    }
+    return NULL;
 }
 
 static bt_status check_held(const struct batching *b, const bt_value *used)
@@ -290,7 +310,7 @@ static bt_status mark_binding(struct batching *b, const bt_value *old)
     case BT_VALUE_CALL: return mark_call(b, bt_as_call(old));
     case BT_VALUE_IF: return mark_if(b, bt_as_if(old));
     case BT_VALUE_MATCH: return mark_match(b, bt_as_match(old));
-    case BT_VALUE_CLOSURE: return mark_closure(b, old);
+    case BT_VALUE_CLOSURE: return mark_closures(b, bt_as_closure(old));
     default:
         for (uint32_t i = 0; i < bt_value_noperand(old); i++) {
             if (batching_mask(b, bt_value_operand(old, i)))

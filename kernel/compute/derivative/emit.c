@@ -157,6 +157,29 @@ static bt_status cut(struct emitter *e, uint32_t number, uint32_t *narg,
     return bt__graph_set_arrays(g, n, arrays) ? NULL : bt_no_memory();
 }
 
+/* Dims that a check of the primal makes one are one dim of the graph; what its name takes is what
+ * the first input that shows it has. */
+static bt_status set_terms(struct emitter *e, const bt_value *const *args)
+{
+    bt_graph *g = e->graph;
+    uint8_t *shown = BT_NEWS(g->arena, uint8_t, g->ndim);
+    if (!shown)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < g->ndim; i++)
+        g->dims[i]->term = e->terms[i];
+    for (uint32_t k = 0; k < g->ninput; k++) {
+        const bt_shape_type *shape = bt_tensor_shape(args[k]->type);
+        for (uint32_t a = 0; shape && a < g->arrays[k]->rank; a++) {
+            const bt_node *extent = g->arrays[k]->extents[a];
+            if (extent->kind != BT_NODE_DIM || shown[extent->which])
+                continue;
+            shown[extent->which] = 1;
+            g->dims[extent->which]->term = shape->dims[a];
+        }
+    }
+    return NULL;
+}
+
 static bt_status emit_stage(struct emitter *e, uint32_t number, const bt_type *type)
 {
     bt_graph *g = e->graph;
@@ -169,6 +192,7 @@ static bt_status emit_stage(struct emitter *e, uint32_t number, const bt_type *t
     if (!type)
         BT_TRY(type_of_stage(e, e->arrays[number], &type));
     BT_TRY(cut(e, number, &narg, args));
+    BT_TRY(set_terms(e, args));
     BT_TRY(bt_graph_text(ctx, g->arena, g, type, &text));
     const bt_type *dims =
         bt_type_shape(bt_builder_store(e->builder), text.ndim, text.dims);

@@ -226,17 +226,17 @@ static void begin_mean(struct text *t, uint32_t power)
     bt_text_addf(&t->text, "sum(k in n%u: float64(", t->axis);
 }
 
-static bt_status build(struct text *t, const bt_value **out)
+static bt_status build(struct text *t, const bt_type *dims, const bt_value **out)
 {
     const char *text = bt_text_get(&t->text);
-    return text ? bt_build_formula(t->builder, NULL, t->narg, t->args, text, out)
+    return text ? bt_build_formula(t->builder, dims, t->narg, t->args, text, out)
                 : bt_no_memory();
 }
 
 static bt_status end_mean(struct text *t, const bt_value **out)
 {
     bt_text_addf(&t->text, ")) / float64(n%u))", t->axis);
-    return build(t, out);
+    return build(t, NULL, out);
 }
 
 /* c, the mean of a row, and r, 1 / sqrt(variance + epsilon). */
@@ -257,7 +257,7 @@ static bt_status build_moments(struct text *t, const bt_value *data, double epsi
     bt_text_addf(&t->text, " * ");
     read_shifted(t, "k");
     bt_text_addf(&t->text, ")) / float64(n%u) + %.17g))", t->axis, epsilon);
-    return build(t, r);
+    return build(t, NULL, r);
 }
 
 /* dx = r * g + ((x - c) * b + a), g = d * w, a = -r * mean g, b = -r^3 * mean(g * (x - c)) */
@@ -302,20 +302,28 @@ static bt_status build_data(struct text *t, const bt_adjoint_call *call,
     bt_text_addf(&t->text, " + ");
     read(t, "a", "0");
     bt_text_addf(&t->text, "))");
-    return build(t, out);
+    return build(t, NULL, out);
 }
 
-/* dgamma = sum(rows: d * z), dbeta = sum(rows: d) */
+/* dgamma = sum(rows: d * z), dbeta = sum(rows: d); of the vector's own dim where only the run
+ * knows that it is the axis of data. */
 static bt_status build_vector(struct text *t, const bt_adjoint_call *call,
-                              const bt_value *c, const bt_value *r, const bt_value **out)
+                              const bt_value *vector, const bt_value *c,
+                              const bt_value *r, const bt_value **out)
 {
+    const bt_shape_type *shape = bt_tensor_shape(vector->type);
+    const int has_own =
+        shape->dims[0] != bt_tensor_shape(call->in[0]->type)->dims[t->axis];
     if (c) {
         take_normal(t, call, c, r);
     } else {
         begin(t);
         take(t, "d", call->seeds[0], 0);
     }
-    bt_text_addf(&t->text, " => g: t[j in n%u] = t(sum(", t->axis);
+    if (has_own)
+        bt_text_addf(&t->text, ", m => g: t[j in m] = t(sum(");
+    else
+        bt_text_addf(&t->text, " => g: t[j in n%u] = t(sum(", t->axis);
     for (uint32_t i = 0, n = 0; i < t->rank; i++) {
         if (i != t->axis)
             bt_text_addf(&t->text, "%si%u in n%u", n++ ? ", " : "", i, i);
@@ -330,7 +338,7 @@ static bt_status build_vector(struct text *t, const bt_adjoint_call *call,
         bt_text_addf(&t->text, ")");
     }
     bt_text_addf(&t->text, "))");
-    return build(t, out);
+    return build(t, has_own ? &shape->base : NULL, out);
 }
 
 static bt_status vjp(bt_builder *b, const bt_adjoint_call *call, const bt_value **to)
@@ -347,9 +355,9 @@ static bt_status vjp(bt_builder *b, const bt_adjoint_call *call, const bt_value 
     if (call->wants[0])
         BT_TRY(build_data(&t, call, a->scale ? call->in[1] : NULL, c, r, &to[0]));
     if (call->wants[1] && a->scale)
-        BT_TRY(build_vector(&t, call, c, r, &to[1]));
+        BT_TRY(build_vector(&t, call, call->in[1], c, r, &to[1]));
     if (call->wants[2] && a->center)
-        BT_TRY(build_vector(&t, call, NULL, NULL, &to[2]));
+        BT_TRY(build_vector(&t, call, call->in[2], NULL, NULL, &to[2]));
     return NULL;
 }
 

@@ -34,10 +34,6 @@ int bt__dims_expect(bt_store *, const bt_type *, const bt_type *);
 const bt_type *bt__dim_absorb(const bt_type *, const bt_type *);
 bt__bounds bt__dim_bounds(const bt_type *);
 bt__bounds bt__param_bounds(const bt_type_param *); /* of multiples of its step */
-/* What a check (BT_CHECK_...) finds: 1: it holds for every value, -1: for none, 0: that
- * cannot be decided. */
-int bt__check_decide(bt_store *, uint32_t relation, const bt_type *left,
-                     const bt_type *right);
 /* a - b >= least for every value; 0: it may be less, or cannot be decided. */
 int bt__dim_exceeds(const bt_type *a, const bt_type *b, int64_t least);
 /* The variable whose value an axis of this dim shows where those in `known` (keys) are:

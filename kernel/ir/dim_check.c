@@ -30,8 +30,8 @@ static int broadcasts(bt_store *store, const bt_type *left, const bt_type *right
     return equal == -1 && (low > 1 || high < 1) ? -1 : 0;
 }
 
-int bt__check_decide(bt_store *store, uint32_t relation, const bt_type *left,
-                     const bt_type *right)
+int bt_check_decide(bt_store *store, uint32_t relation, const bt_type *left,
+                    const bt_type *right)
 {
     switch (relation) {
     case BT_CHECK_EQUAL: return bt_dim_equal(store, left, right);

@@ -71,8 +71,7 @@ static bt_status finds_refuted(bt_rewrite *rw, const bt_block *block, int *out)
             const bt_type *right = bt__rewrite_type(rw, call->checks[i].right);
             if (!left || !right)
                 return bt_store_why(rw->ctx, rw->store);
-            *out |=
-                bt__check_decide(rw->store, call->checks[i].relation, left, right) < 0;
+            *out |= bt_check_decide(rw->store, call->checks[i].relation, left, right) < 0;
         }
     }
     return walk.failed ? bt_no_memory() : NULL;

@@ -117,7 +117,7 @@ static bt_status says_less(bt_store *store, const bt_value *binding,
     if (!status)
         status = accepts(arena, binding->type, stated, &is_less, &ignored);
     bt_arena_destroy(arena);
-    *out = is_less && !(fits && same);
+    *out = !(fits && same) && (is_less || !fits);
     return status;
 }
 

@@ -39,7 +39,7 @@ bt_status bt__require(bt_solver *s, struct bt__node *node, uint32_t check,
                       const bt_type *left, const bt_type *right)
 {
     uint32_t nlack = s->store->nlack;
-    int truth = bt__check_decide(s->store, check, left, right);
+    int truth = bt_check_decide(s->store, check, left, right);
     if (truth == 0)
         BT_TRY(bt__store_lacked(s->store, nlack, NULL));
     if (truth > 0)

@@ -11,6 +11,7 @@
  */
 #include "common/checked.h"
 #include "common/equality.h"
+#include "common/refuted.h"
 #include "common/stated.h"
 
 /* What is known of a value inside of a region of a branch on it: of a condition the side,
@@ -26,6 +27,7 @@ struct flow {
     bt_map facts;   /* while regions are walked: value -> struct fact */
     bt_map known;   /* an `if` or a match -> the struct fact that holds of its operand */
     bt_map hoisted; /* binding of both sides of an `if` -> the one before it */
+    open_checks checks;
 };
 
 /* ---- facts ---- */
@@ -58,6 +60,7 @@ static bt_status find_facts(struct flow *f, const bt_block *block)
             is_branch ? bt_map_find(&f->facts, bt_value_operand(value, 0)) : NULL;
         if (fact && !bt_map_put(&f->known, value, fact))
             return bt_no_memory();
+        BT_TRY(refuted_note(f->arena, value, &f->checks));
         for (uint32_t k = 0; k < bt_value_nregion(value); k++)
             BT_TRY(is_branch ? enter_region(f, value, k)
                              : find_facts(f, bt_value_region(value, k)));
@@ -92,6 +95,18 @@ static bt_status all_equal(bt_rewrite *rewrite, const bt_value *branch, int *out
         BT_TRY(are_equal(rewrite, bt_value_region(branch, 0), bt_value_region(branch, i),
                          out));
     return NULL;
+}
+
+/* Takes a region in place of its branch, unless its dims refute what is checked of the branch's:
+ * that is left to the run, which may never come there. */
+static bt_status take(bt_rewrite *rewrite, const bt_value *branch, const bt_block *region,
+                      uint32_t narg, const bt_value *const *args, const bt_value **out)
+{
+    const struct flow *f = bt_rewrite_state(rewrite);
+    int is_refuted;
+    BT_TRY(refuted_by(bt_rewrite_ctx(rewrite), f->arena, &f->checks, branch->type,
+                      region->result->type, &is_refuted));
+    return is_refuted ? NULL : bt_rewrite_inline(rewrite, region, narg, args, out);
 }
 
 /* ---- if ---- */
@@ -276,8 +291,8 @@ static bt_status simplify_if(bt_rewrite *rewrite, const bt_if *branch,
         uint32_t side = fact       ? fact->region
                         : constant ? bt_tensor_get_int(constant, 0) == 0
                                    : 0;
-        return bt_rewrite_inline(rewrite, bt_value_region(&branch->base, side), 0, NULL,
-                                 out);
+        return take(rewrite, &branch->base, bt_value_region(&branch->base, side), 0, NULL,
+                    out);
     }
     BT_TRY(as_logical(rewrite, branch, condition, out));
     if (*out)
@@ -380,12 +395,13 @@ static bt_status build_fields(bt_rewrite *rewrite, const bt_match *match,
         if (!BT_PUSH(f->arena, &vars, field))
             return bt_no_memory();
     }
-    return bt_rewrite_inline(rewrite, match->clauses[0]->block, vars.len, vars.at, out);
+    return take(rewrite, &match->base, match->clauses[0]->block, vars.len, vars.at, out);
 }
 
 /* Takes a clause whose variables are these. One may be stated to have dims that its value does not
  * tell; *out NULL: the match is left to check them. */
-static bt_status take_clause(bt_rewrite *rewrite, const bt_block *block, value_list *vars,
+static bt_status take_clause(bt_rewrite *rewrite, const bt_match *match,
+                             const bt_block *block, value_list *vars,
                              const bt_value **out)
 {
     const struct flow *f = bt_rewrite_state(rewrite);
@@ -403,7 +419,7 @@ static bt_status take_clause(bt_rewrite *rewrite, const bt_block *block, value_l
         if (!vars->at[i])
             return NULL;
     }
-    return bt_rewrite_inline(rewrite, block, vars->len, vars->at, out);
+    return take(rewrite, &match->base, block, vars->len, vars->at, out);
 }
 
 static bt_status simplify_match(bt_rewrite *rewrite, const bt_match *match,
@@ -419,13 +435,13 @@ static bt_status simplify_match(bt_rewrite *rewrite, const bt_match *match,
         const bt_clause *clause = match->clauses[i];
         BT_TRY(decide(rewrite, clause->pattern, &data, &vars, &answer));
         if (answer == YES)
-            return take_clause(rewrite, clause->block, &vars, out);
+            return take_clause(rewrite, match, clause->block, &vars, out);
     }
     if (match->nclause && match->clauses[0]->pattern->kind == BT_PATTERN_TUPLE)
         return build_fields(rewrite, match, data.now, out);
     if (!match->otherwise)
         BT_TRY(all_equal(rewrite, &match->base, &is_equal));
-    return is_equal ? bt_rewrite_inline(rewrite, match->clauses[0]->block, 0, NULL, out)
+    return is_equal ? take(rewrite, &match->base, match->clauses[0]->block, 0, NULL, out)
                     : NULL;
 }
 

@@ -100,12 +100,12 @@ bt_status bt__kernel_type(bt_ctx *ctx, bt_arena *arena, const struct bt__primiti
 /* Whether values of a dim are among those of a type parameter. */
 static int is_in_range(bt_store *store, const bt_type *dim, const bt_type_param *param)
 {
-    return bt__check_decide(store, BT_CHECK_LESS_EQUAL, bt_dim(store, param->low), dim) ==
+    return bt_check_decide(store, BT_CHECK_LESS_EQUAL, bt_dim(store, param->low), dim) ==
                1 &&
            (param->high == INT64_MAX ||
-            bt__check_decide(store, BT_CHECK_LESS_EQUAL, dim,
-                             bt_dim(store, param->high)) == 1) &&
-           bt__check_decide(store, BT_CHECK_DIVISIBLE, dim, bt_dim(store, param->step)) ==
+            bt_check_decide(store, BT_CHECK_LESS_EQUAL, dim,
+                            bt_dim(store, param->high)) == 1) &&
+           bt_check_decide(store, BT_CHECK_DIVISIBLE, dim, bt_dim(store, param->step)) ==
                1;
 }
 

@@ -128,6 +128,9 @@ typedef struct bt_check {
 } bt_check;
 /* Whether a check holds where its sides have these values. */
 BT_API int bt_check_holds(uint32_t relation, int64_t left, int64_t right);
+/* 1: it holds for every value of its dims, -1: for none, 0: that cannot be decided. */
+BT_API int bt_check_decide(bt_store *, uint32_t relation, const bt_type *left,
+                           const bt_type *right);
 /* What a call of memory.check states, and whose check it is, as errors begin. 0: its relation
  * is none of them, and both outs stay as they are. */
 BT_API int bt_check_read(const bt_op *, const void *attrs, bt_check *out,

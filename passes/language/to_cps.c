@@ -10,8 +10,8 @@
  * What comes behind a call is nested in it, so that a function may have as many calls one
  * behind the other as blocks may nest. Refused are function values with type parameters and
  * results with dims that only a run shows, of which the type of a continuation cannot speak;
- * fields of function type in data types, but by their parameters; and gradients, which are
- * taken of functions that return.
+ * fields of function type in data types, but by their parameters; and gradients and operators
+ * that are given functions, as vmap, which are of functions that return.
  * keeps    every invariant
  * source   Relay's to_cps; Appel 1992, Compiling with Continuations
  */
@@ -460,6 +460,31 @@ static bt_status define_all(void *state, bt_module_builder *builder)
     return each_function(state, builder, define);
 }
 
+/* An operator calls no function that does not return. */
+static bt_status check_call(const struct cps *s, const bt_call *call)
+{
+    int takes_func = 0;
+    for (uint32_t i = 0; call && call->callee_kind == BT_CALLEE_OP && i < call->narg; i++)
+        takes_func |= bt_as_func_type(call->args[i]->type) != NULL;
+    if (!takes_func)
+        return NULL;
+    return bt_fail_at(
+        s->ctx, BT_ERR_UNSUPPORTED, s->module->store, call->base.span,
+        "to-cps: %s takes a function that returns; run %s before", call->op->name,
+        strcmp(call->op->name, "vmap") == 0 ? "pass vmap" : "pipeline gradients");
+}
+
+static bt_status check_func(const struct cps *s, const bt_func *func)
+{
+    bt_blocks blocks = { 0 };
+    BT_TRY(bt_block_nested(s->arena, func->block, &blocks));
+    for (uint32_t b = 0; b < blocks.len; b++) {
+        for (uint32_t i = 0; i < blocks.at[b]->nbinding; i++)
+            BT_TRY(check_call(s, bt_as_call(blocks.at[b]->bindings[i])));
+    }
+    return NULL;
+}
+
 /* What no continuation can be given to. */
 static bt_status check_module(struct cps *s)
 {
@@ -472,6 +497,8 @@ static bt_status check_module(struct cps *s)
         if (module->globals[i]->kind == BT_GLOBAL_GRADIENT)
             return fail(s, module->globals[i]->span,
                         "a gradient is taken of a function that returns");
+        if (is_converted(module->globals[i]))
+            BT_TRY(check_func(s, module->globals[i]->func));
     }
     return retype_check_data(s->ctx, s->arena, module, "to-cps");
 }

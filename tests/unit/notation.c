@@ -415,6 +415,8 @@ static void test_costs_are_points_visited(void **state)
         cost_of(&w, "y: t[i in 80] = sum(q, r in 4 | q*2 + r == i: a[r, q])"), 80 * 2);
     assert_int_equal(
         cost_of(&w, "y: t[i in 70] = sum(p, q | int64(a[p, q]) == i: a[p, q])"), 1200);
+    // a running sum over the elements, too
+    assert_int_equal(cost_of(&w, "y: t[i, j in k] = sum(q | q <= j: a[i, q])"), 1200);
     assert_int_equal(cost_of(&w, "y: t[i in 4000000000] = sum(q in 4000000000: 0.5)"),
                      INT64_MAX);
     world_close(&w);

@@ -1,6 +1,8 @@
 /* Work that a graph takes. */
 #include "compute/graph/cost.h"
 
+#include "compute/graph/scatter.h"
+
 enum { OPEN_EXTENT = 64 }; /* where nothing says more */
 
 struct counting {
@@ -95,12 +97,26 @@ static int64_t addressed_extent(const struct counting *c, const bt_node *conjunc
     return 1;
 }
 
+/* The extent of the stage's axis that a running reduction goes along: 1 of any other. */
+static int64_t running_extent(struct counting *c, const bt_node *node)
+{
+    struct bt__scatter s = { .node = node, .rank = c->stage->rank };
+    for (uint32_t i = 0; i < s.rank; i++)
+        s.extents[i] = c->stage->extents[i];
+    const int solved = bt__scatter_solve(c->graph, &s);
+    c->failed |= solved < 0;
+    if (solved <= 0 || s.scan < 0)
+        return 1;
+    const int64_t extent = bt__node_guess(s.extents[s.axes[s.scan]]);
+    return extent > 0 ? extent : 1;
+}
+
 /* Points that a reduction visits for one point around it, in numerator / *divisor. */
 static int64_t visited(struct counting *c, const bt_node *node, int64_t *divisor)
 {
     int64_t extents[BT_MAX_INDEX], points = 1;
     bt_nodes conjuncts = { 0 };
-    *divisor = 1;
+    *divisor = running_extent(c, node);
     if (!bt_node_conjuncts(c->graph->arena, node->args[0], &conjuncts))
         c->failed = 1;
     for (uint32_t i = 0; i < node->nindex; i++)

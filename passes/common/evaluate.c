@@ -83,13 +83,17 @@ bt_status evaluate_call(bt_builder *builder, bt_arena *arena, const bt_call *cal
         return status->code == BT_ERR_UNSUPPORTED ? NULL : status;
     uint32_t nout = bt_compute_nout(compute);
     bt_tensor **tensors = BT_NEWS(arena, bt_tensor *, nout);
-    status = tensors ? bt_compute_run(ctx, compute, leaves->len, leaves->at, tensors)
-                     : bt_no_memory();
+    int may_fold = 0;
+    status = tensors
+                 ? bt_compute_may_fold(ctx, compute, leaves->len, leaves->at, &may_fold)
+                 : bt_no_memory();
+    if (!status && may_fold)
+        status = bt_compute_run(ctx, compute, leaves->len, leaves->at, tensors);
     bt_compute_destroy(compute);
     for (uint32_t i = 0; i < leaves->len; i++) // the result is in memory instead
         bt_tensor_forget(leaves->at[i]);
-    if (status)
-        return status->code == BT_ERR_RUNTIME ? NULL : status;
+    if (status || !may_fold)
+        return status && status->code == BT_ERR_RUNTIME ? NULL : status;
     if (gives_stated(call->contents, tensors[0]))
         status = make_const(builder, arena, call->base.type, nout, tensors, out);
     for (uint32_t i = 0; i < nout; i++)

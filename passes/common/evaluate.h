@@ -13,8 +13,9 @@ bt_status evaluate_leaves(bt_arena *, const bt_object *, leaf_list *) BT_MUST_US
 bt_status evaluate_operand(bt_rewrite *, const bt_value *old, leaf_list *out,
                            int *is_const) BT_MUST_USE;
 /* What the call gives, by the reference evaluator, for the tensors of its arguments in
- * order. *out is left alone where a size in its attributes is open; where it fails, or gives
- * other elements than it is stated to hold: it is to fail at run time, where it stands. */
+ * order. *out is left alone where a size in its attributes is open; where it takes more than
+ * a compiler may (bt_compute_may_fold); where it fails, or gives other elements than it is
+ * stated to hold: it is to fail at run time, where it stands. */
 bt_status evaluate_call(bt_builder *, bt_arena *, const bt_call *, const leaf_list *,
                         const bt_value **out) BT_MUST_USE;
 /* A call of constants, or of such calls, so many levels deep, becomes the constant that it gives; any

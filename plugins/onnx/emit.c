@@ -81,7 +81,8 @@ static bt_status fold_contents(bt_onnx_node *n, const bt_call *call, uint32_t ra
     return NULL;
 }
 
-/* *out stays NULL where the call fails: it will do so at run time, where it stands. */
+/* *out stays NULL where the call fails, as it will at run time, where it stands, and where it takes more
+ * than a compiler may. */
 static bt_status run_call(bt_onnx_node *n, const struct call *call, const bt_call *built,
                           bt_tensor **out)
 {
@@ -94,7 +95,11 @@ static bt_status run_call(bt_onnx_node *n, const struct call *call, const bt_cal
         leaves[i] = bt_const_tensor(call->args[i]);
     BT_TRY(bt_call_formula(n->im->arena, built, &formula));
     BT_TRY(bt_compute_create(n->im->ctx, &formula, &compute));
-    bt_status status = bt_compute_run(n->im->ctx, compute, call->narg, leaves, out);
+    int may_fold = 0;
+    bt_status status =
+        bt_compute_may_fold(n->im->ctx, compute, call->narg, leaves, &may_fold);
+    if (!status && may_fold)
+        status = bt_compute_run(n->im->ctx, compute, call->narg, leaves, out);
     bt_compute_destroy(compute);
     return status && status->code == BT_ERR_RUNTIME ? NULL : status;
 }

@@ -14,9 +14,7 @@
  *
  * A kernel is run if all that it reads is constant, or written by kernels that are run,
  * and if it alone writes its outputs. Another shape of a constant (memory.view) is one
- * too. Packing pads, and makes at most some copies of what
- * it packs; to keep what grows a program without bounds (a tensor of zeros), the outputs
- * of a kernel may have MAX_GROWTH times the bytes of what it reads and FREE_NBYTES more.
+ * too. How much a kernel may take and make, pack_work.c says.
  * A kernel that fails by what it reads, an index out of bounds, stays in the program, which
  * may never come to it. One that says BT_ERR_UNSUPPORTED has found by its constants that its
  * target does not compute the function after all: all is done again, and others are asked.
@@ -30,11 +28,6 @@
 #include <baton/pass.h>
 
 #include "ir/walk.h"
-
-enum {
-    MAX_GROWTH = 8, /* Winograd's F(6, 3) makes 64 elements of 9 */
-    FREE_NBYTES = 1 << 20
-};
 
 /* A tensor of the lowered function, or a view of one. */
 struct tensor {
@@ -108,14 +101,6 @@ static int is_constant(const struct packer *p, const bt_value *value)
     return tensor ? (int)tensor->is_constant : stated(value) != NULL;
 }
 
-static int is_small(const bt_tuple_value *ins, const bt_tuple_value *outs)
-{
-    int64_t read = bt_type_nbytes(ins->base.type),
-            written = bt_type_nbytes(outs->base.type), most;
-    return read >= 0 && written >= 0 && bt_mul_int64(read, MAX_GROWTH, &most) &&
-           bt_add_int64(most, FREE_NBYTES, &most) && written <= most;
-}
-
 static const char *kernel_name(const bt_call *invoke)
 {
     return *(const char *const *)bt_attr_find(invoke->op, invoke->attrs, "kernel",
@@ -137,7 +122,7 @@ static int can_run(const struct packer *p, const bt_call *invoke)
         if (!tensor || tensor->nwriter != 1)
             return 0;
     }
-    return is_small(ins, outs);
+    return 1;
 }
 
 static bt_status add_launch(struct packer *p, const bt_call *invoke)
@@ -203,7 +188,12 @@ static bt_status choose(struct packer *p)
     for (uint32_t i = 0; i < p->bindings.len; i++) {
         const bt_call *invoke = bt_as_op_call(p->bindings.at[i], "memory.invoke");
         const bt_call *view = bt_as_op_call(p->bindings.at[i], "memory.view");
-        if (invoke && can_run(p, invoke))
+        int may_run = invoke && can_run(p, invoke);
+        if (may_run)
+            BT_TRY(bt__pack_may_run(p->ctx, p->arena,
+                                    bt_map_find(&p->by_name, kernel_name(invoke)), invoke,
+                                    &may_run));
+        if (may_run)
             BT_TRY(add_launch(p, invoke));
         if (view)
             BT_TRY(add_view(p, view));

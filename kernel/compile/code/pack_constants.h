@@ -11,5 +11,10 @@
  * errors  of the target: compile, load, launch */
 bt_status bt__pack_constants(struct bt__kernels *, bt_module **module, uint64_t *unpacked,
                              uint64_t *packed) BT_MUST_USE;
+/* Whether a kernel that an invocation runs on constants makes little of them, and takes no more than a
+ * compiler may. Packing pads, and makes at most some copies of what it packs; what grows a program
+ * without bounds, a tensor of zeros, stays in it as the kernel. */
+bt_status bt__pack_may_run(bt_ctx *, bt_arena *, const bt_kernel *, const bt_call *invoke,
+                           int *out) BT_MUST_USE;
 
 #endif

@@ -265,3 +265,15 @@ bt_status bt_compute_cost(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
     BT_TRY(need_graph(ctx, compute, nin, in));
     return bt__graph_cost(compute->graph, multiply_adds);
 }
+
+bt_status bt_compute_may_fold(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
+                              const bt_tensor *const *in, int *out)
+{
+    struct bt__folding folding = { 0 };
+    BT_TRY(check_inputs(ctx, compute, nin, in));
+    if (has_graph(compute))
+        BT_TRY(bt__compute_instantiate(ctx, compute, nin, in));
+    BT_TRY(bt__folding_add_run(&folding, compute, nin, in));
+    *out = bt__may_fold(&folding);
+    return NULL;
+}

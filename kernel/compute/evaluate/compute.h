@@ -42,6 +42,22 @@ struct bt_compute {
     const bt_type *result;
 };
 
+/* ---- what a compiler may compute (folding.c) ---- */
+
+struct bt__folding {
+    int64_t steps; /* multiply-adds, and elements of what is read and made */
+    int64_t read;  /* bytes */
+    int64_t made;  /* bytes, with what is between */
+};
+
+/* Whether it is within the bound, which is one for all who compute while they compile. */
+int bt__may_fold(const struct bt__folding *);
+/* Adds to a sum; INT64_MAX where that is more, or the part is below 0, not known. */
+void bt__folding_add(int64_t *sum, int64_t part);
+/* Adds a run on these inputs, for which its graph, if it has one, is instantiated. */
+bt_status bt__folding_add_run(struct bt__folding *, const bt_compute *, uint32_t nin,
+                              const bt_tensor *const *in) BT_MUST_USE;
+
 /* ---- formulas (compute_formula.c) ---- */
 
 bt_status bt__compute_take_formula(bt_ctx *, bt_compute *,

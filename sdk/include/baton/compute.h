@@ -55,6 +55,11 @@ BT_API bt_status bt_compute_print(bt_ctx *, bt_compute *, uint32_t nin,
 BT_API bt_status bt_compute_cost(bt_ctx *, bt_compute *, uint32_t nin,
                                  const bt_tensor *const *in,
                                  int64_t *multiply_adds) BT_MUST_USE;
+/* Whether one run is little enough to be done when a program is compiled: its steps and the
+ * bytes that it makes are bounded, by more where it reads more. Nothing is computed.
+ * errors  as bt_compute_run, of dims */
+BT_API bt_status bt_compute_may_fold(bt_ctx *, bt_compute *, uint32_t nin,
+                                     const bt_tensor *const *in, int *out) BT_MUST_USE;
 
 /* Multiply-adds of a call of an operator, by its types; -1: not all dims are numbers, or
  * no formula tells. */

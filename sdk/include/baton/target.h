@@ -118,8 +118,9 @@ typedef struct bt_kernel {
 /* What a primitive function becomes: kernels, which run one after the other. A kernel that
  * reads constants only (for example one that packs a weight) runs when the module is
  * compiled, and the module keeps its outputs in place of the weight. This needs that no
- * other kernel writes these outputs, and that they have at most 8 times the bytes that it
- * reads, plus 1 MiB. One that fails then with BT_ERR_UNSUPPORTED has found by the constants
+ * other kernel writes these outputs, that they have at most 8 times the bytes that it
+ * reads, plus 1 MiB, and that it takes no more than a compiler may (bt_compute_may_fold):
+ * else it stays in the program. One that fails then with BT_ERR_UNSUPPORTED has found by the constants
  * that its target does not compute the function: it goes to another one. */
 typedef struct bt_lowering {
     uint32_t nkernel;

@@ -410,14 +410,19 @@ bt_status bt_fuse_sized(bt_ctx *ctx, const bt_module *module,
     BT_TRY(bt__targets_get(ctx, &options, &opened));
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
-    const char *const set[] = {
-        bt__format(scratch, "versions.hot=\"%s\"", options.hot ? options.hot : ""), NULL
+    const char *set[3] = { 0 };
+    uint32_t nset = 0;
+    int is_set = 1;
+    if (options.hot)
+        is_set &=
+            !!(set[nset++] = bt__format(scratch, "versions.hot=\"%s\"", options.hot));
+    if (options.memory)
+        is_set &= !!(set[nset++] = bt__format(scratch, "fit-memory.max-bytes=%lld",
+                                              (long long)options.memory));
+    const bt_pipeline_options run = {
+        .level = 4, .set = nset ? set : NULL, .targets = opened, .entry = options.entry
     };
-    const bt_pipeline_options run = { .level = 4,
-                                      .set = options.hot ? set : NULL,
-                                      .targets = opened,
-                                      .entry = options.entry };
-    bt_status status = set[0] ? bt_pipeline_read(ctx, source, &pipeline) : bt_no_memory();
+    bt_status status = is_set ? bt_pipeline_read(ctx, source, &pipeline) : bt_no_memory();
     if (!status) {
         pipeline->is_own = !options.fuse;
         status = bt_pipeline_run(ctx, pipeline, &run, module, out);

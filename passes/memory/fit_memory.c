@@ -9,7 +9,8 @@
  * primitive functions are what is computed again: this stands behind pass fuse-ops. What they
  * cost their target says, else the work of their operators. Arguments, constants and results are
  * not counted, as computing again does not help there. What fits is an estimate: pass plan-memory
- * has the last word, and fails where the budget is not met (its option max-bytes).
+ * has the last word, and fails where the budget is not met (its option max-bytes); what compiles the
+ * program has this pass run with a smaller one then.
  * needs    effects
  * keeps    fused, matched
  * option   max-bytes  the budget; 0, the default: none

@@ -1,35 +1,15 @@
 /* The programs of a training: their text, and what is compiled of it. */
 #include "training.h"
 
-/* Within the budget that is asked for. */
-static bt_status open_within(struct bt_training *t, bt_program_options *options,
-                             const char *executor, const char *fusing, bt_program **out)
-{
-    const long long nbytes = t->options.checkpoint_memory;
-    bt_text fuse, plan;
-    bt_text_init(&fuse, t->arena);
-    bt_text_init(&plan, t->arena);
-    bt_text_addf(&fuse, "%s{memory=%lld}", fusing, nbytes);
-    bt_text_addf(&plan, "plan{memory=%lld}", nbytes);
-    options->fuse = bt_text_get(&fuse);
-    options->plan = bt_text_get(&plan);
-    options->executor = executor;
-    return options->fuse && options->plan ? bt_program_open(t->ctx, t->path, options, out)
-                                          : bt_no_memory();
-}
-
-/* The executor is the fastest that can; a budget is for each of them in its own pipeline. */
+/* The executor is the fastest that can. */
 static bt_status open_entry(struct bt_training *t, const char *entry, bt_program **out)
 {
-    bt_program_options options = { .entry = entry,
-                                   .target =
-                                       t->options.target ? t->options.target : "cpu" };
-    if (!t->options.checkpoint_memory)
-        return bt_program_open(t->ctx, t->path, &options, out);
-    bt_status status = open_within(t, &options, "graph", "fuse", out);
-    return status && status->code == BT_ERR_UNSUPPORTED
-               ? open_within(t, &options, "vm", "fuse-control", out)
-               : status;
+    const bt_program_options options = {
+        .entry = entry,
+        .target = t->options.target ? t->options.target : "cpu",
+        .memory = t->options.checkpoint_memory,
+    };
+    return bt_program_open(t->ctx, t->path, &options, out);
 }
 
 static bt_status write_text(struct bt_training *t)

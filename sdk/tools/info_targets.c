@@ -59,11 +59,7 @@ static bt_status compile(bt_ctx *ctx, const bt_module *optimised,
                          const bt_compile_options *options, bt_module **fused,
                          bt_compiled **out)
 {
-    BT_TRY(bt_fuse(ctx, optimised, options, fused));
-    bt_status status = bt_compile(ctx, *fused, options, out);
-    if (status)
-        bt_module_unref(*fused);
-    return status;
+    return bt_compile_typed(ctx, optimised, options, NULL, NULL, fused, out);
 }
 
 /* As for executor graph; where the program needs more, as for one with control flow. */
@@ -441,6 +437,7 @@ int print_targets(struct tool *tool, const bt_module *module, const bt_global *e
         .fuse = asked->fuse,
         .plan = asked->plan,
         .hot = asked->hot,
+        .memory = asked->memory,
     };
     bt_status status = optimise(tool->ctx, module, asked, targets, &optimised);
     if (!status) {

@@ -25,17 +25,15 @@ static int read_budget(struct tool *tool, bt_program_options *out)
             "--checkpoint-memory is for pipelines fuse and plan: --%s names "
             "others, in which passes fit-memory and plan-memory take a budget",
             out->fuse ? "fuse" : "plan");
-    const int is_graph = !executor || strncmp(executor, "graph", 5) == 0;
-    if (!is_graph && strncmp(executor, "vm", 2) != 0 && strncmp(executor, "aot", 3) != 0)
+    if (executor && strncmp(executor, "graph", 5) != 0 &&
+        strncmp(executor, "vm", 2) != 0 && strncmp(executor, "aot", 3) != 0)
         return tool_usage(
             tool,
             "--checkpoint-memory is for executors graph, vm and aot, not %s, "
             "which has no plan of memory",
             executor);
-    out->fuse = tool_text(tool, "%s{memory=%lld}", is_graph ? "fuse" : "fuse-control",
-                          (long long)nbytes);
-    out->plan = tool_text(tool, "plan{memory=%lld}", (long long)nbytes);
-    return out->fuse && out->plan ? EXIT_OK : tool_fail(tool, bt_no_memory());
+    out->memory = nbytes;
+    return EXIT_OK;
 }
 
 int read_program_options(struct tool *tool, bt_program_options *out)

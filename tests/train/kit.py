@@ -72,6 +72,7 @@ class Runs:
         done = self.run(*args, **how)
         self.check(done.returncode == code and words in done.stderr,
                    f"{' '.join(map(str, args))}: expected exit {code} and \"{words}\", got exit {done.returncode}\n{done.stderr}")
+        return done
 
     def check(self, holds, what):
         self.ncheck += 1

@@ -12,16 +12,22 @@
 #include "plugin/identity.h"
 
 /* What a pipeline makes of the lowered program. */
-static bt_status plan(bt_ctx *ctx, const char *source, const bt_targets *targets,
-                      bt_module **module)
+static bt_status plan(const struct bt__kernels *k, bt_module **module)
 {
     bt_pipeline *pipeline;
-    const bt_pipeline_options options = { .level = 4, .targets = targets };
+    const char *const set[] = {
+        bt__format(k->arena, "plan-memory.max-bytes=%lld", (long long)k->memory), NULL
+    };
+    const bt_pipeline_options options = { .level = 4,
+                                          .set = k->memory ? set : NULL,
+                                          .targets = k->opened };
     bt_module *planned;
-    if (!*source)
+    if (!*k->plan)
         return NULL;
-    BT_TRY(bt_pipeline_read(ctx, source, &pipeline));
-    bt_status status = bt_pipeline_run(ctx, pipeline, &options, *module, &planned);
+    if (!set[0])
+        return bt_no_memory();
+    BT_TRY(bt_pipeline_read(k->ctx, k->plan, &pipeline));
+    bt_status status = bt_pipeline_run(k->ctx, pipeline, &options, *module, &planned);
     bt_pipeline_destroy(pipeline);
     BT_TRY(status);
     bt_module_unref(*module);
@@ -206,7 +212,7 @@ static bt_status try_compile(bt_compiled *c, struct bt__kernels *k, struct sourc
     BT_TRY(bt_module_entry(k->ctx, from->module, c->entry, &entry));
     BT_TRY(bt__lower_entry(k, from->module, entry, &c->module));
     BT_TRY(bt__pack_constants(k, &c->module, &c->unpacked_nbytes, &c->packed_nbytes));
-    BT_TRY(plan(k->ctx, k->plan, k->opened, &c->module));
+    BT_TRY(plan(k, &c->module));
     for (uint32_t i = 0; i < c->module->nglobal; i++) {
         if (bt__is_lowered(c->module->globals[i]))
             BT_TRY(bt_plan_check(k->ctx, c->module->globals[i]->func));
@@ -235,7 +241,8 @@ static bt_status compile(bt_ctx *ctx, bt_compiled *c, bt_arena *arena,
                                  .given_up = &given_up,
                                  .form = options->form,
                                  .has_control_flow = options->has_control_flow,
-                                 .plan = options->plan ? options->plan : "plan" };
+                                 .plan = options->plan ? options->plan : "plan",
+                                 .memory = options->memory };
         bt_map_init(&k.primitives, arena, 0);
         bt_status status = try_compile(c, &k, from);
         if (!status)

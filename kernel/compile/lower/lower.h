@@ -47,6 +47,7 @@ struct bt__kernels {
     uint32_t ntarget;
     const bt_target_use *const *targets; /* its own */
     const char *plan;                    /* pipeline of the lowered program; "": none */
+    int64_t memory;                      /* that it may take; 0: any */
     uint32_t form;                       /* of code; 0: any, which is loaded */
     uint32_t has_control_flow;           /* what runs it has branches, calls, scalars */
     uint8_t *refused;  /* by target: it could not make code of what it had taken */

@@ -232,12 +232,6 @@ static bt_status find_entry(bt_program *program, const char *name)
     return make_outputs(program);
 }
 
-static bt_status keep_fuse(bt_program *program, const char *fuse)
-{
-    program->fuse = fuse ? bt_arena_text(program->arena, fuse, strlen(fuse)) : NULL;
-    return program->fuse || !fuse ? NULL : bt_no_memory();
-}
-
 static bt_status read_model(bt_program *program, const char *path,
                             const bt_program_options *options, bt_targets **found)
 {
@@ -248,20 +242,22 @@ static bt_status read_model(bt_program *program, const char *path,
         BT_TRY(bt__program_read(program->ctx, program->file, options, found, NULL,
                                 &program->module, &entry));
         BT_TRY(find_entry(program, entry));
-        BT_TRY(keep_fuse(program, options->fuse));
     } else if (*found && !options->target) {
         BT_TRY(bt__program_devices(program->ctx, program->module, found));
     }
     const bt_targets *targets = *found;
     const bt_compile_options lower = { .opened = targets,
                                        .entry = program->entry->name,
-                                       .fuse = program->fuse,
+                                       .fuse = options->fuse,
                                        .plan = options->plan,
-                                       .hot = options->hot };
-    return targets ? bt__program_lower(program->ctx, program->executor, program->module,
-                                       &lower, &program->compiled)
-                   : bt__check_features(program->ctx, program->executor, program->module,
-                                        program->entry->name);
+                                       .hot = options->hot,
+                                       .memory = options->memory };
+    return targets
+               ? bt__program_lower(program->ctx, program->executor, program->module,
+                                   &lower, options->keeps_source ? &program->fused : NULL,
+                                   &program->compiled)
+               : bt__check_features(program->ctx, program->executor, program->module,
+                                    program->entry->name);
 }
 
 static bt_status need_constant(void *self, const bt_value *user, const bt_value *used)
@@ -309,14 +305,15 @@ static bt_status open_by(bt_program *program, const void *path,
                        program->executor->name);
     if (program->executor->load)
         BT_TRY(bt__program_targets(program->ctx, options->target, &targets));
-    else if (options->fuse || options->plan || options->hot)
+    else if (options->fuse || options->plan || options->hot || options->memory)
         return bt_fail(program->ctx, BT_ERR_ARGUMENT,
                        "executor %s compiles nothing, so there is nothing to %s: give "
                        "executor graph, or no such option",
                        program->executor->name,
                        options->fuse   ? "fuse"
                        : options->plan ? "plan"
-                                       : "make versions of");
+                       : options->hot  ? "make versions of"
+                                       : "keep to a budget of memory");
     bt_status status = read_model(program, path, options, &targets);
     bt_targets_unref(targets);
     if (!status)
@@ -334,7 +331,9 @@ static void forget_executor(bt_program *program, int is_last)
     if (program->is_artifact)
         return;
     bt_compiled_unref(program->compiled);
+    bt_module_unref(program->fused);
     program->compiled = NULL;
+    program->fused = NULL;
     if (!is_last)
         return;
     bt_module_unref(program->module);
@@ -350,7 +349,7 @@ static bt_status open_by_any(bt_program *program, open_function *open, const voi
                              const bt_program_options *options)
 {
     const int is_compiled = program->is_artifact || options->target || options->fuse ||
-                            options->plan || options->hot;
+                            options->plan || options->hot || options->memory;
     const uint32_t n = is_compiled ? BT__FIRST_UNCOMPILED : BT__FIRST_UNCOMPILED + 1;
     bt_status status = NULL;
     for (uint32_t i = 0; i < n; i++) {
@@ -388,10 +387,14 @@ static bt_status check_settled(bt_program *program, const bt_artifact *artifact,
         const char *what;
         int is_given;
     } rows[] = {
-        { "pipeline", options->pipeline != NULL }, { "opt level", options->level != 0 },
-        { "dims", options->dims != NULL },         { "inputs", options->fixed != NULL },
-        { "plan", options->plan != NULL },         { "fusion", options->fuse != NULL },
+        { "pipeline", options->pipeline != NULL },
+        { "opt level", options->level != 0 },
+        { "dims", options->dims != NULL },
+        { "inputs", options->fixed != NULL },
+        { "plan", options->plan != NULL },
+        { "fusion", options->fuse != NULL },
         { "versions", options->hot != NULL },
+        { "budget of memory", options->memory != 0 },
     };
     for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
         if (rows[i].is_given)
@@ -501,10 +504,9 @@ bt_status bt_program_share(bt_ctx *ctx, const bt_program *from, bt_program **out
     program->module = bt_module_ref(from->module);
     program->is_artifact = from->is_artifact;
     program->is_planned = from->is_planned;
+    program->fused = from->fused ? bt_module_ref(from->fused) : NULL;
     program->compiled = from->compiled ? bt_compiled_ref(from->compiled) : NULL;
     bt_status status = find_executor(program, from->executor_text);
-    if (!status)
-        status = keep_fuse(program, from->fuse);
     if (!status)
         status = find_entry(program, from->entry->name);
     if (!status)
@@ -529,6 +531,7 @@ void bt_program_close(bt_program *program)
     bt_store_unref(program->option_store);
     bt__profiler_destroy(program->profiler);
     bt_compiled_unref(program->compiled);
+    bt_module_unref(program->fused);
     bt_module_unref(program->module);
     bt_arena_destroy(program->arena);
 }

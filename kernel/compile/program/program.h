@@ -46,7 +46,7 @@ struct bt_program {
     uint32_t is_tuple;
     uint32_t is_artifact;
     uint32_t is_planned; /* 1: `module` is, and not what it was compiled from */
-    const char *fuse;    /* pipeline that made what was compiled; NULL: the usual one */
+    bt_module *fused;    /* what was compiled; NULL: it is not kept */
     uint32_t nlisted;    /* fields of inputs so far */
 };
 
@@ -70,9 +70,10 @@ bt_status bt__check_features(bt_ctx *, const bt_executor *, const bt_module *,
  * *store, in which they are, is the caller's, also of a failure. */
 bt_status bt__executor_find(bt_ctx *, bt_arena *, const char *text, bt_store **store,
                             const bt_executor **, const void **options) BT_MUST_USE;
-/* From a typed module to what the executor loads. */
+/* From a typed module to what the executor loads; *fused: what that was compiled from, may be NULL. */
 bt_status bt__program_lower(bt_ctx *, const bt_executor *, const bt_module *typed,
-                            const bt_compile_options *, bt_compiled **out) BT_MUST_USE;
+                            const bt_compile_options *, bt_module **fused,
+                            bt_compiled **out) BT_MUST_USE;
 /* Executors in the order in which they are tried where none is named. */
 enum { BT__FIRST_UNCOMPILED = 2 }; /* the one that runs programs as they are written */
 extern const char *const bt__executors[BT__FIRST_UNCOMPILED + 1];

@@ -248,19 +248,26 @@ bt_status bt__check_features(bt_ctx *ctx, const bt_executor *executor,
     return NULL;
 }
 
+struct checked {
+    bt_ctx *ctx;
+    const bt_executor *executor;
+    const char *entry;
+};
+
+static bt_status check_fused(void *self, const bt_module *fused)
+{
+    const struct checked *c = self;
+    return bt__check_features(c->ctx, c->executor, fused, c->entry);
+}
+
 bt_status bt__program_lower(bt_ctx *ctx, const bt_executor *executor,
                             const bt_module *typed, const bt_compile_options *given,
-                            bt_compiled **out)
+                            bt_module **fused, bt_compiled **out)
 {
     bt_compile_options options = *given;
-    bt_module *fused;
+    struct checked c = { ctx, executor, options.entry };
     options.has_control_flow = (executor->features & BT_FEATURE_BRANCHES) != 0;
-    BT_TRY(bt_fuse(ctx, typed, &options, &fused));
-    bt_status status = bt__check_features(ctx, executor, fused, options.entry);
-    if (!status)
-        status = bt_compile(ctx, fused, &options, out);
-    bt_module_unref(fused);
-    return status;
+    return bt_compile_typed(ctx, typed, &options, check_fused, &c, fused, out);
 }
 
 bt_status bt__executor_find(bt_ctx *ctx, bt_arena *arena, const char *text,
@@ -373,8 +380,9 @@ static bt_status compile_for(bt_ctx *ctx, struct output *to, const char *executo
                                        .form = to->executor->write ? BT_CODE_SOURCE : 0,
                                        .fuse = to->asked->fuse,
                                        .plan = to->asked->plan,
-                                       .hot = to->asked->hot };
-    BT_TRY(bt__program_lower(ctx, to->executor, to->module, &lower, &compiled));
+                                       .hot = to->asked->hot,
+                                       .memory = to->asked->memory };
+    BT_TRY(bt__program_lower(ctx, to->executor, to->module, &lower, NULL, &compiled));
     if (to->asked->executor)
         compiled->executor = to->executor->name;
     bt_status status = write_output(ctx, to, compiled);

@@ -330,19 +330,14 @@ bt_status bt_program_describe(const bt_program *program, bt_text *out)
 
 bt_status bt_program_fused(const bt_program *program, bt_module **out)
 {
-    if (!program->compiled || program->is_planned)
+    if (!program->fused)
         return bt_fail(
             program->ctx, BT_ERR_UNSUPPORTED,
             "the primitive functions of a program are known where it is "
             "compiled here, with keeps_source: give the model, a target and executor "
             "graph or vm");
-    const bt_compile_options options = {
-        .opened = program->compiled->opened,
-        .entry = program->entry->name,
-        .fuse = program->fuse,
-        .has_control_flow = (program->executor->features & BT_FEATURE_BRANCHES) != 0,
-    };
-    return bt_fuse(program->ctx, program->module, &options, out);
+    *out = bt_module_ref(program->fused);
+    return NULL;
 }
 
 bt_status bt_program_args(const bt_program *program, bt_object *const **out)

@@ -70,6 +70,9 @@ typedef struct bt_program_options {
     /* 1: the program keeps what it was compiled from, for bt_program_fused. 0: constants that
      * are packed leave memory as they were before. */
     uint32_t keeps_source;
+    /* Bytes that tensors may take at once, without inputs, constants and results, of
+     * executors of compiled programs; 0: as many as they need. */
+    int64_t memory;
 } bt_program_options;
 
 /* Reads, infers, optimises and loads; or maps an artifact, which has all that behind it:

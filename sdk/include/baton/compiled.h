@@ -76,6 +76,9 @@ typedef struct bt_compile_options {
     /* Values and ranges of the entry's open dims, "n=1,8..32 step 8,64.. m=5", for which
      * kernels have code of their own (pass versions); NULL: those of its attribute `hot`. */
     const char *hot;
+    /* Bytes that tensors may take at once, without inputs, constants and results: options
+     * max-bytes of passes fit-memory and plan-memory. 0: as many as they need. */
+    int64_t memory;
 } bt_compile_options;
 
 /* Puts calls that are computed together into primitive functions: by pipeline "fuse" what
@@ -155,6 +158,24 @@ BT_MUST_USE static inline bt_status bt_compile(bt_ctx *ctx, const bt_module *fus
                                                bt_compiled **out)
 {
     return bt_compile_sized(ctx, fused, options, sizeof(*options), out);
+}
+
+/* From a typed module: bt_fuse, `check` of what it gives, bt_compile. What fits in
+ * options->memory is an estimate before memory is planned: where the plan takes more, all is done
+ * anew with a smaller budget for what comes before it, a few times. check may be NULL; *fused: what
+ * was compiled, may be NULL.
+ * errors  BT_ERR_LIMIT: it takes more memory in each way */
+BT_API bt_status bt_compile_typed_sized(
+    bt_ctx *, const bt_module *typed, const bt_compile_options *, size_t nbytes,
+    bt_status (*check)(void *self, const bt_module *fused), void *self, bt_module **fused,
+    bt_compiled **out) BT_MUST_USE;
+BT_MUST_USE static inline bt_status
+bt_compile_typed(bt_ctx *ctx, const bt_module *typed, const bt_compile_options *options,
+                 bt_status (*check)(void *self, const bt_module *fused), void *self,
+                 bt_module **fused, bt_compiled **out)
+{
+    return bt_compile_typed_sized(ctx, typed, options, sizeof(*options), check, self,
+                                  fused, out);
 }
 /* Compiles a primitive function of a fused module alone, for who measures its kernels or
  * checks them. What is compiled has no module; its kernels are those of *lowering, which

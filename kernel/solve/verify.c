@@ -57,14 +57,15 @@ bt_status bt__verify_fail(struct bt__verifier *v, const bt_value *value,
 /* ---- types ---- */
 
 struct scope_check {
-    struct bt__verifier *verifier;
-    const bt_type *stray; /* a variable that is not in scope */
+    const bt_map *scope;
+    uint32_t kind;        /* of the leaves that are looked for there */
+    const bt_type *stray; /* one that is not in scope */
 };
 
-static const bt_type *check_var(bt_subst *subst, const bt_type *leaf)
+static const bt_type *check_leaf(bt_subst *subst, const bt_type *leaf)
 {
     struct scope_check *check = subst->state;
-    if (leaf->kind == BT_TYPE_VAR && !bt_map_find(&check->verifier->vars, leaf))
+    if (leaf->kind == check->kind && !bt_map_find(check->scope, leaf))
         check->stray = leaf;
     return NULL;
 }
@@ -72,8 +73,8 @@ static const bt_type *check_var(bt_subst *subst, const bt_type *leaf)
 bt_status bt__verify_type(struct bt__verifier *v, const bt_value *value, const char *what,
                           const bt_type *type)
 {
-    struct scope_check check = { .verifier = v };
-    bt_subst subst = { .leaf = check_var, .state = &check };
+    struct scope_check check = { .scope = &v->vars, .kind = BT_TYPE_VAR };
+    bt_subst subst = { .leaf = check_leaf, .state = &check };
     if (!type)
         return bt__verify_fail(v, value, "%s has no type", what);
     if (type->store != v->store)
@@ -99,12 +100,16 @@ bt_status bt__verify_type(struct bt__verifier *v, const bt_value *value, const c
     return NULL;
 }
 
+struct noting {
+    bt_map *dims;
+    int failed;
+};
+
 static const bt_type *note_dim(bt_subst *subst, const bt_type *leaf)
 {
-    struct scope_check *check = subst->state;
-    if (leaf->kind == BT_TYPE_OPAQUE &&
-        !bt_map_put(&check->verifier->dims, leaf, (void *)(uintptr_t)leaf))
-        check->stray = leaf;
+    struct noting *n = subst->state;
+    if (leaf->kind == BT_TYPE_OPAQUE)
+        n->failed |= !bt_map_put(n->dims, leaf, (void *)(uintptr_t)leaf);
     return NULL;
 }
 
@@ -112,30 +117,22 @@ static const bt_type *note_dim(bt_subst *subst, const bt_type *leaf)
 static bt_status note_dims(struct bt__verifier *v, const bt_value *value)
 {
     const bt_call *call = bt_as_call(value);
-    struct scope_check check = { .verifier = v };
-    bt_subst subst = { .leaf = note_dim, .state = &check };
+    struct noting noting = { .dims = &v->dims };
+    bt_subst subst = { .leaf = note_dim, .state = &noting };
     if (value->type->has & BT_HAS_OPAQUE && !bt_type_subst(v->store, &subst, value->type))
         return bt_store_why(v->ctx, v->store);
     for (uint32_t i = 0; call && call->contents && i < call->contents->n; i++) {
         if (!bt_type_subst(v->store, &subst, call->contents->dims[i]))
             return bt_store_why(v->ctx, v->store);
     }
-    return check.stray ? bt_no_memory() : NULL;
-}
-
-static const bt_type *check_dim(bt_subst *subst, const bt_type *leaf)
-{
-    struct scope_check *check = subst->state;
-    if (leaf->kind == BT_TYPE_OPAQUE && !bt_map_find(&check->verifier->dims, leaf))
-        check->stray = leaf;
-    return NULL;
+    return noting.failed ? bt_no_memory() : NULL;
 }
 
 bt_status bt__verify_dims(struct bt__verifier *v, const bt_value *value, const char *what,
                           const bt_type *term)
 {
-    struct scope_check check = { .verifier = v };
-    bt_subst subst = { .leaf = check_dim, .state = &check };
+    struct scope_check check = { .scope = &v->dims, .kind = BT_TYPE_OPAQUE };
+    bt_subst subst = { .leaf = check_leaf, .state = &check };
     if (!(term->has & BT_HAS_OPAQUE))
         return NULL;
     if (!bt_type_subst(v->store, &subst, term))

@@ -110,8 +110,7 @@ static void add_args(const struct writer *w, const char *moments)
 /* What the loss takes: the first result, or all of them, without moments behind. */
 static void add_results(const struct writer *w)
 {
-    const bt_list_type *tuple =
-        bt_as_tuple_type(bt_module_find(w->t->model, "train.model")->func->result);
+    const bt_list_type *tuple = bt_as_tuple_type(training_model(w->t->model)->result);
     if (!w->t->takes_all || !tuple) {
         bt_text_addf(w->out, "%%z");
         return;
@@ -167,7 +166,7 @@ static void add_model(const struct writer *w, const char *name, int is_tuple,
 static void add_loss(const struct writer *w)
 {
     const struct bt_training *t = w->t;
-    const bt_func *model = bt_module_find(t->model, "train.model")->func;
+    const bt_func *model = training_model(t->model);
     const bt_list_type *tuple = bt_as_tuple_type(model->result);
     const int differs = t->has_key || t->nmoment;
     bt_text_addf(w->out, "\ndef @train.loss(");
@@ -177,7 +176,7 @@ static void add_loss(const struct writer *w)
     add_batch(w);
     bt_text_addf(w->out, "%s%s)", t->scale ? ", %scale: float32" : "",
                  t->has_key ? ", %key: Tensor[(2), uint32]" : "");
-    add_model(w, differs ? "train.training" : "train.model", tuple || t->nmoment,
+    add_model(w, differs ? "train.training" : TRAINING_MODEL, tuple || t->nmoment,
               t->has_key ? ", %key" : "", 1);
     for (uint32_t i = 0; i < t->nmoment; i++)
         bt_text_addf(w->out, ", %%o.%u", (tuple ? tuple->n : 1) + i);
@@ -193,7 +192,7 @@ static void add_loss(const struct writer *w)
     add_fixed(w);
     add_batch(w);
     bt_text_addf(w->out, ")");
-    add_model(w, "train.model", tuple != NULL, "", 0);
+    add_model(w, TRAINING_MODEL, tuple != NULL, "", 0);
     bt_text_addf(w->out, ")\n}\n");
 }
 
@@ -398,7 +397,7 @@ static bt_status keep_called(struct bt_training *t, bt_module **out)
     bt_module_builder *builder;
     if (!roots || !kept)
         return bt_no_memory();
-    roots[0] = "train.model";
+    roots[0] = TRAINING_MODEL;
     roots[1] = "train.training";
     roots[2] = own_name(&t->loss);
     roots[3] = own_name(&t->optimizer);

@@ -1,7 +1,7 @@
 /* The reverse sweep over a block. */
 #include "gradients/adjoint_cells.h"
 #include "gradients/adjoint_paths.h"
-#include "gradients/adjoint_rule.h"
+#include "gradients/custom.h"
 
 bt_status adjoint_init(struct adjoint *a, struct differentiation *diff,
                        const bt_func *func)
@@ -46,7 +46,7 @@ static int is_known(const struct adjoint *a, const bt_call *call)
 {
     const bt_global *global = bt_call_global(a->diff->module, call);
     return !call || call->callee_kind != BT_CALLEE_VALUE ||
-           (global && global->kind == BT_GLOBAL_FUNC && !adjoint_has_vjp(global));
+           (global && global->kind == BT_GLOBAL_FUNC && !custom_attr(global, "vjp"));
 }
 
 static bt_status mark_binding(struct adjoint *a, const bt_value *old)
@@ -152,7 +152,7 @@ static bt_status reverse_binding(struct adjoint *a, const bt_value *old)
     const bt_call *call = bt_as_call(old);
     const bt_value *content;
     if (!adjoint_of(a, old) &&
-        (!adjoint_touches(a->diff, old) || adjoint_calls_vjp(a, old)))
+        (!adjoint_touches(a->diff, old) || custom_callee(a->diff, old, "vjp")))
         return NULL;
     bt_builder_like(a->copy.b, adjoint_now(a, old));
     bt_builder_name(a->copy.b, NULL);
@@ -166,8 +166,8 @@ static bt_status reverse_binding(struct adjoint *a, const bt_value *old)
         return reverse_op(a, call);
     if (call && call->callee_kind == BT_CALLEE_CTOR)
         return adjoint_reverse_ctor(a, call);
-    if (adjoint_calls_vjp(a, old))
-        return adjoint_reverse_vjp(a, old);
+    if (custom_callee(a->diff, old, "vjp"))
+        return custom_vjp_reverse(a, old);
     return adjoint_backward(a, old);
 }
 

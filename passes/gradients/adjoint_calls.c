@@ -2,7 +2,7 @@
 #include "common/derivative_attrs.h"
 #include "gradients/adjoint_cells.h"
 #include "gradients/adjoint_path.h"
-#include "gradients/adjoint_rule.h"
+#include "gradients/custom.h"
 
 /* ---- which ones ---- */
 
@@ -30,7 +30,7 @@ static const bt_func *callee_of(const struct adjoint *a, const bt_value *old,
     const bt_call *call = bt_as_call(old);
     const bt_global *global = bt_call_global(a->diff->module, call);
     int any = adjoint_touches(a->diff, old);
-    if (!global || global->kind != BT_GLOBAL_FUNC || adjoint_has_vjp(global))
+    if (!global || global->kind != BT_GLOBAL_FUNC || custom_attr(global, "vjp"))
         return NULL;
     for (uint32_t i = 0; i < call->narg; i++)
         any |= wants[i] = (uint8_t)adjoint_is_active(a, call->args[i]);
@@ -58,8 +58,8 @@ static bt_status add(struct adjoint *a, const bt_value *old)
     const bt_call *call = bt_as_call(old);
     if (!call)
         return NULL;
-    if (adjoint_calls_vjp(a, old))
-        return adjoint_vjp_want(a, old);
+    if (custom_callee(a->diff, old, "vjp"))
+        return custom_vjp_want(a, old);
     uint8_t *wants = BT_NEWS(diff->arena, uint8_t, call->narg);
     if (!wants)
         return bt_no_memory();

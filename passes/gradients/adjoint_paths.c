@@ -1,7 +1,7 @@
 /* Values with paths, forward and backward: branches and matches; calls: adjoint_call_paths.c. */
 #include "gradients/adjoint_cells.h"
 #include "gradients/adjoint_path.h"
-#include "gradients/adjoint_rule.h"
+#include "gradients/custom.h"
 
 /* ---- forward ---- */
 
@@ -186,7 +186,7 @@ bt_status adjoint_backward(struct adjoint *a, const bt_value *old)
     adjoint_values seeds = { 0 };
     const bt_value *given;
     if (!t && global && global->kind == BT_GLOBAL_EXTERN)
-        return adjoint_rule_fail(a->diff, old->span, global, 0);
+        return custom_fail(a->diff, old->span, global, 0);
     if (!t)
         return bt_fail_at(a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, old->span,
                           "a %s of a function that is no global of the module has no "

@@ -50,11 +50,12 @@ bt_status adjoint_pair_mark(struct adjoint *, const struct adjoint_pair *) BT_MU
 bt_status adjoint_pairs_declare(struct differentiation *) BT_MUST_USE;
 bt_status adjoint_pairs_define(struct differentiation *) BT_MUST_USE;
 
-/* ---- gradient declarations (adjoint_gradient.c) ---- */
+/* ---- declarations (adjoint_declaration.c) ---- */
 
-bt_status adjoint_gradient_find(struct differentiation *, const bt_global *) BT_MUST_USE;
-bt_status adjoint_gradient_define(struct differentiation *,
-                                  const bt_global *) BT_MUST_USE;
+bt_status adjoint_declaration_find(struct differentiation *,
+                                   const bt_global *) BT_MUST_USE;
+bt_status adjoint_declaration_define(struct differentiation *,
+                                     const bt_global *) BT_MUST_USE;
 
 /* ---- paths ---- */
 

@@ -3,7 +3,7 @@
 
 #include "common/version.h"
 #include "gradients/adjoint_room.h"
-#include "gradients/adjoint_rule.h"
+#include "gradients/custom.h"
 #include "language/flat.h"
 
 /* ---- functions ---- */
@@ -149,7 +149,7 @@ static bt_status check_global(const struct room *r, const bt_global *global,
         return refuse(r, global, "the program is run from it");
     if (!r->entry && global->kind == BT_GLOBAL_GRADIENT)
         return refuse(r, global, "may be called from outside: no entry is named");
-    if (adjoint_rule_of(global, "vjp") || adjoint_rule_of(global, "jvp"))
+    if (custom_attr(global, "vjp") || custom_attr(global, "jvp"))
         return refuse(r, global,
                       "brings its derivative with it, which is not told of references");
     return NULL;

@@ -14,7 +14,7 @@
 #include "common/version.h"
 #include "gradients/adjoint_cells.h"
 #include "gradients/adjoint_paths.h"
-#include "gradients/adjoint_rule.h"
+#include "gradients/custom.h"
 #include "gradients/tangent.h"
 #include "language/flat.h"
 
@@ -34,8 +34,8 @@ static bt_status check_primal(const struct differentiation *diff, const bt_globa
                           global->span, "%s @%s: @%s is no function of the module",
                           is_forward ? "jvp" : "gradient", global->name, global->primal);
     return primal->kind == BT_GLOBAL_EXTERN &&
-                   !adjoint_rule_of(primal, is_forward ? "jvp" : "vjp")
-               ? adjoint_rule_fail(diff, global->span, primal, is_forward)
+                   !custom_attr(primal, is_forward ? "jvp" : "vjp")
+               ? custom_fail(diff, global->span, primal, is_forward)
                : NULL;
 }
 
@@ -109,8 +109,8 @@ static bt_status define_all(void *state, bt_module_builder *builder)
     BT_TRY(tangent_define(&r->diff));
     for (uint32_t i = 0; i < r->ready.len; i++)
         BT_TRY(r->ready.at[i]->gradient.is_forward
-                   ? tangent_jvp_define(&r->diff, r->ready.at[i])
-                   : adjoint_gradient_define(&r->diff, r->ready.at[i]));
+                   ? tangent_declaration_define(&r->diff, r->ready.at[i])
+                   : adjoint_declaration_define(&r->diff, r->ready.at[i]));
     return NULL;
 }
 
@@ -140,8 +140,8 @@ static bt_status find_all(struct round *r)
         BT_TRY(adjoint_cells_touch(diff));
         for (uint32_t i = 0; i < r->ready.len; i++)
             BT_TRY(r->ready.at[i]->gradient.is_forward
-                       ? tangent_jvp_find(diff, r->ready.at[i])
-                       : adjoint_gradient_find(diff, r->ready.at[i]));
+                       ? tangent_declaration_find(diff, r->ready.at[i])
+                       : adjoint_declaration_find(diff, r->ready.at[i]));
         BT_TRY(adjoint_pairs_close(diff));
         BT_TRY(tangent_close(diff));
     }
@@ -196,7 +196,7 @@ static bt_status forget_attributes(void *state, bt_module_builder *builder)
     for (uint32_t g = 0; g < diff->module->nglobal; g++) {
         const bt_global *old = diff->module->globals[g];
         bt_global now = *old;
-        if (!derivative_attrs_has(adjoint_attrs_of(old)))
+        if (!derivative_attrs_has(custom_attrs(old)))
             continue;
         bt_dict *attrs = &now.attrs;
         bt_func func;
@@ -227,7 +227,7 @@ static bt_status finish(bt_ctx *ctx, bt_arena *arena, bt_module *module, bt_modu
     struct differentiation diff = { .ctx = ctx, .arena = arena, .module = module };
     int any = 0;
     for (uint32_t g = 0; g < module->nglobal; g++)
-        any |= derivative_attrs_has(adjoint_attrs_of(module->globals[g]));
+        any |= derivative_attrs_has(custom_attrs(module->globals[g]));
     *out = module;
     if (!any)
         return NULL;

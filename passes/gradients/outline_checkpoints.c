@@ -12,7 +12,7 @@
  */
 #include "common/derivative_attrs.h"
 #include "common/version.h"
-#include "gradients/adjoint_rule.h"
+#include "gradients/custom.h"
 
 struct outlining {
     bt_ctx *ctx;

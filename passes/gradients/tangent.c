@@ -1,6 +1,7 @@
 /* Code of forward mode: each binding, and its tangent behind it. */
 #include "gradients/tangent.h"
 #include "gradients/adjoint_cells.h"
+#include "gradients/custom.h"
 
 static bt_status tangent_binding(struct copy *, const bt_value *old, int *done);
 
@@ -338,7 +339,7 @@ static bt_status tangent_binding(struct copy *c, const bt_value *old, int *done)
     struct adjoint *a = &t->adjoint;
     const bt_call *call = bt_as_call(old);
     const int touches =
-        adjoint_touches(a->diff, old) && !(call && tangent_rule_of(a, call));
+        adjoint_touches(a->diff, old) && !custom_callee(a->diff, old, "jvp");
     const int moves = adjoint_is_active(a, old);
     const int has_regions = old->kind == BT_VALUE_IF || old->kind == BT_VALUE_MATCH;
     if (!moves && !touches && !has_regions)
@@ -348,8 +349,8 @@ static bt_status tangent_binding(struct copy *c, const bt_value *old, int *done)
         return tangent_cell(a, old);
     if ((moves || touches) && has_regions)
         return make_branches(t, old);
-    if (moves && call && tangent_rule_of(a, call))
-        return tangent_rule_call(a, call);
+    if (moves && custom_callee(a->diff, old, "jvp"))
+        return custom_jvp_forward(a, call);
     if ((moves || touches) && call && call->callee_kind == BT_CALLEE_VALUE)
         return make_call(t, call);
     c->binding = NULL;

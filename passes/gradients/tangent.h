@@ -54,13 +54,6 @@ bt_status tangent_pair(struct tangent *, const bt_value *old, const bt_value *no
 /* What makes, reads or writes a cell (tangent_cells.c). */
 bt_status tangent_cell(struct adjoint *, const bt_value *old) BT_MUST_USE;
 
-/* ---- functions that bring their tangents with them (tangent_rule.c) ---- */
-
-/* The function that a call is of, where it has attribute jvp; else NULL. */
-const bt_global *tangent_rule_of(const struct adjoint *, const bt_call *);
-bt_status tangent_rule_want(struct adjoint *, const bt_call *) BT_MUST_USE;
-bt_status tangent_rule_call(struct adjoint *, const bt_call *old) BT_MUST_USE;
-
 /* ---- functions (tangent_calls.c) ---- */
 
 /* What a call is of. *out NULL: it has no tangent. */
@@ -79,9 +72,11 @@ bt_status tangent_param(struct adjoint *, const bt_value *old, const bt_type *,
 bt_status tangent_declare(struct differentiation *) BT_MUST_USE;
 bt_status tangent_define(struct differentiation *) BT_MUST_USE;
 
-/* ---- jvp declarations (tangent_jvp.c) ---- */
+/* ---- declarations (tangent_declaration.c) ---- */
 
-bt_status tangent_jvp_find(struct differentiation *, const bt_global *) BT_MUST_USE;
-bt_status tangent_jvp_define(struct differentiation *, const bt_global *) BT_MUST_USE;
+bt_status tangent_declaration_find(struct differentiation *,
+                                   const bt_global *) BT_MUST_USE;
+bt_status tangent_declaration_define(struct differentiation *,
+                                     const bt_global *) BT_MUST_USE;
 
 #endif

@@ -1,5 +1,6 @@
 /* Functions that are called in forward mode: one for the parameters that move. */
 #include "gradients/adjoint_cells.h"
+#include "gradients/custom.h"
 #include "gradients/tangent.h"
 
 /* ---- which ones ---- */
@@ -12,7 +13,7 @@ static bt_status callee_of(const struct adjoint *a, const bt_call *call,
     const bt_global *global = bt_call_global(a->diff->module, call);
     uint32_t n = 0, leaf = 0;
     *func = NULL;
-    if (!global || global->kind != BT_GLOBAL_FUNC || tangent_rule_of(a, call) ||
+    if (!global || global->kind != BT_GLOBAL_FUNC || custom_attr(global, "jvp") ||
         (!adjoint_is_active(a, &call->base) && !adjoint_touches(a->diff, call) &&
          // as long as cells are looked for
          (a->diff->has_room || !adjoint_may_write(a->diff, call))))

@@ -1,6 +1,6 @@
 /* Which leaves of a function's values move when some of its parameters do. */
 #include "gradients/adjoint_cells.h"
-#include "gradients/adjoint_rule.h"
+#include "gradients/custom.h"
 #include "gradients/tangent.h"
 
 const uint8_t *tangent_moves(const struct adjoint *a, const bt_value *old)
@@ -83,17 +83,18 @@ static bt_status flow_pattern(struct adjoint *a, const bt_pattern *pattern,
 static bt_status flow_call(struct adjoint *a, const bt_call *call)
 {
     const bt_global *global;
-    int any = adjoint_touches(a->diff, call) && !tangent_rule_of(a, call);
+    int any =
+        adjoint_touches(a->diff, call) && !custom_callee(a->diff, &call->base, "jvp");
     for (uint32_t i = 0; i < call->narg; i++)
         any |= adjoint_is_active(a, call->args[i]);
     if (!any || !adjoint_has(call->base.type))
         return NULL;
-    if (tangent_rule_of(a, call)) {
-        BT_TRY(tangent_rule_want(a, call));
+    if (custom_callee(a->diff, &call->base, "jvp")) {
+        BT_TRY(custom_jvp_want(a, call));
     } else if (call->callee_kind == BT_CALLEE_VALUE) {
         global = bt_module_global(a->diff->module, call->callee);
         if (global && global->kind == BT_GLOBAL_EXTERN)
-            return adjoint_rule_fail(a->diff, call->base.span, global, 1);
+            return custom_fail(a->diff, call->base.span, global, 1);
         if (!global || global->kind != BT_GLOBAL_FUNC)
             return bt_fail_at(a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store,
                               call->base.span,

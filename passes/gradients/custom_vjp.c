@@ -9,23 +9,7 @@
  * It stands in place of differentiating @f, which may then be external. A call of @f stays.
  */
 #include "gradients/adjoint_data.h"
-#include "gradients/adjoint_rule.h"
-
-int adjoint_has_vjp(const bt_global *global)
-{
-    return adjoint_rule_of(global, "vjp") != NULL;
-}
-
-static const bt_global *callee_of(const struct adjoint *a, const bt_call *call)
-{
-    const bt_global *global = bt_call_global(a->diff->module, call);
-    return global && adjoint_has_vjp(global) ? global : NULL;
-}
-
-int adjoint_calls_vjp(const struct adjoint *a, const bt_value *old)
-{
-    return bt_as_call(old) && callee_of(a, bt_as_call(old));
-}
+#include "gradients/custom.h"
 
 /* ---- its type ---- */
 
@@ -52,31 +36,24 @@ static bt_status wanted_type(const struct differentiation *diff,
     return *out ? NULL : bt_store_why(diff->ctx, store);
 }
 
-/* What `global` names. */
-static bt_status find(const struct differentiation *diff, const bt_global *global,
-                      const bt_global **out)
-{
-    static const struct adjoint_rule vjp = {
-        "vjp", "f_back", wanted_type,
-        "the arguments, the result and its adjoint, giving the adjoints of the arguments "
-        "that "
-        "hold floats; what a fn uses from around it comes first among its arguments"
-    };
-    return adjoint_rule_find(diff, &vjp, global, out);
-}
+static const struct custom_rule vjp = {
+    "vjp", "f_back", wanted_type,
+    "the arguments, the result and its adjoint, giving the adjoints of the arguments "
+    "that hold floats; what a fn uses from around it comes first among its arguments"
+};
 
 /* ---- calls ---- */
 
-bt_status adjoint_vjp_want(struct adjoint *a, const bt_value *old)
+bt_status custom_vjp_want(struct adjoint *a, const bt_value *old)
 {
     const bt_call *call = bt_as_call(old);
-    const bt_global *global = callee_of(a, call), *vjp;
+    const bt_global *back;
     int any = 0;
     for (uint32_t i = 0; i < call->narg; i++)
         any |= adjoint_is_active(a, call->args[i]);
     if (!any)
         return NULL;
-    BT_TRY(find(a->diff, global, &vjp));
+    BT_TRY(custom_find(a->diff, &vjp, old, &back));
     for (uint32_t i = 0; i < call->narg; i++)
         BT_TRY(adjoint_convert_want(a->diff, call->args[i]->type, ADJOINT_STRIP));
     return adjoint_convert_want(a->diff, old->type, ADJOINT_FILL);
@@ -86,7 +63,7 @@ static bt_status call_vjp(struct adjoint *a, const bt_call *old, const bt_call *
                           const bt_value **out)
 {
     struct copy *c = &a->copy;
-    const bt_global *vjp;
+    const bt_global *back;
     const bt_value **args = BT_NEWS(c->arena, const bt_value *, now->narg + 2);
     bt_call call = { .callee_kind = BT_CALLEE_VALUE,
                      .narg = now->narg + 2,
@@ -95,16 +72,16 @@ static bt_status call_vjp(struct adjoint *a, const bt_call *old, const bt_call *
                      .type_args = now->type_args };
     if (!args)
         return bt_no_memory();
-    BT_TRY(find(a->diff, callee_of(a, old), &vjp));
+    BT_TRY(custom_find(a->diff, &vjp, &old->base, &back));
     for (uint32_t i = 0; i < now->narg; i++)
         args[i] = now->args[i];
     args[now->narg] = &now->base;
     BT_TRY(adjoint_join(a, &now->base, adjoint_of(a, &old->base), &args[now->narg + 1]));
-    BT_TRY(bt_build_global(c->b, vjp->name, &call.callee));
+    BT_TRY(bt_build_global(c->b, back->name, &call.callee));
     return bt_build_call(c->b, &call, out);
 }
 
-bt_status adjoint_reverse_vjp(struct adjoint *a, const bt_value *binding)
+bt_status custom_vjp_reverse(struct adjoint *a, const bt_value *binding)
 {
     const bt_call *old = bt_as_call(binding);
     const bt_call *now = bt_as_call(adjoint_now(a, binding));

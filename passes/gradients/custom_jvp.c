@@ -7,7 +7,7 @@
  *
  * It stands in place of going through @f forward, which may then be external.
  */
-#include "gradients/adjoint_rule.h"
+#include "gradients/custom.h"
 #include "gradients/tangent.h"
 
 /* ---- its type ---- */
@@ -34,47 +34,33 @@ static bt_status wanted_type(const struct differentiation *diff,
     return *out ? NULL : bt_store_why(diff->ctx, store);
 }
 
-/* What `global` names. */
-static bt_status find(const struct differentiation *diff, const bt_global *global,
-                      const bt_global **out)
-{
-    static const struct adjoint_rule jvp = {
-        "jvp", "f_moved", wanted_type,
-        "the arguments and tangents of those that hold floats, giving the result and its "
-        "tangent"
-    };
-    return adjoint_rule_find(diff, &jvp, global, out);
-}
+static const struct custom_rule jvp = { "jvp", "f_moved", wanted_type,
+                                        "the arguments and tangents of those that hold "
+                                        "floats, giving the result and its tangent" };
 
 /* ---- calls ---- */
 
-const bt_global *tangent_rule_of(const struct adjoint *a, const bt_call *call)
+bt_status custom_jvp_want(struct adjoint *a, const bt_call *call)
 {
-    const bt_global *global = bt_call_global(a->diff->module, call);
-    return global && adjoint_rule_of(global, "jvp") ? global : NULL;
-}
-
-bt_status tangent_rule_want(struct adjoint *a, const bt_call *call)
-{
-    const bt_global *rule;
-    BT_TRY(find(a->diff, tangent_rule_of(a, call), &rule));
+    const bt_global *moved;
+    BT_TRY(custom_find(a->diff, &jvp, &call->base, &moved));
     for (uint32_t i = 0; i < call->narg; i++)
         BT_TRY(adjoint_convert_want(a->diff, call->args[i]->type, ADJOINT_FILL));
     return adjoint_convert_want(a->diff, call->base.type, ADJOINT_STRIP);
 }
 
-bt_status tangent_rule_call(struct adjoint *a, const bt_call *old)
+bt_status custom_jvp_forward(struct adjoint *a, const bt_call *old)
 {
     struct copy *c = &a->copy;
     const bt_value **args = BT_NEWS(c->arena, const bt_value *, (size_t)2 * old->narg),
                    **now, *both, *value, *tangent;
-    const bt_global *rule;
+    const bt_global *moved;
     adjoint_values leaves = { 0 };
     bt_call call = { .callee_kind = BT_CALLEE_VALUE, .ntype_arg = old->ntype_arg };
     int same;
     if (!args)
         return bt_no_memory();
-    BT_TRY(find(a->diff, tangent_rule_of(a, old), &rule));
+    BT_TRY(custom_find(a->diff, &jvp, &old->base, &moved));
     BT_TRY(copy_args(c, old, &now, &same));
     for (uint32_t i = 0; i < old->narg; i++)
         args[call.narg++] = now[i];
@@ -85,7 +71,7 @@ bt_status tangent_rule_call(struct adjoint *a, const bt_call *old)
     }
     call.args = args;
     BT_TRY(copy_types(c, old->ntype_arg, old->type_args, &call.type_args));
-    BT_TRY(bt_build_global(c->b, rule->name, &call.callee));
+    BT_TRY(bt_build_global(c->b, moved->name, &call.callee));
     bt_builder_like(c->b, &old->base);
     bt_builder_name(c->b, NULL);
     BT_TRY(bt_build_call(c->b, &call, &both));

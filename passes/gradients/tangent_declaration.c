@@ -6,7 +6,7 @@
  *
  * The tangent of the result has the result's type: what is no float in it is copied.
  */
-#include "gradients/adjoint_rule.h"
+#include "gradients/custom.h"
 #include "gradients/tangent.h"
 
 static bt_status flow(struct adjoint *a, const bt_global *global)
@@ -36,12 +36,11 @@ static bt_status find(struct adjoint *a, const bt_global *global)
     return tangent_find(a, block);
 }
 
-bt_status tangent_jvp_find(struct differentiation *diff, const bt_global *global)
+bt_status tangent_declaration_find(struct differentiation *diff, const bt_global *global)
 {
     struct adjoint a;
     const bt_func *func;
-    BT_TRY(adjoint_rule_wrap(diff, bt_module_find(diff->module, global->primal), "jvp",
-                             &func));
+    BT_TRY(custom_wrap(diff, bt_module_find(diff->module, global->primal), "jvp", &func));
     BT_TRY(adjoint_init(&a, diff, func));
     bt_status status = find(&a, global);
     adjoint_deinit(&a);
@@ -115,12 +114,12 @@ static bt_status define(struct tangent *t, const bt_global *declared)
     return bt_module_builder_set(a->diff->builder, &global, 0);
 }
 
-bt_status tangent_jvp_define(struct differentiation *diff, const bt_global *global)
+bt_status tangent_declaration_define(struct differentiation *diff,
+                                     const bt_global *global)
 {
     struct tangent t;
     const bt_func *func;
-    BT_TRY(adjoint_rule_wrap(diff, bt_module_find(diff->module, global->primal), "jvp",
-                             &func));
+    BT_TRY(custom_wrap(diff, bt_module_find(diff->module, global->primal), "jvp", &func));
     BT_TRY(tangent_init(&t, diff, func));
     bt_status status = define(&t, global);
     tangent_deinit(&t);

@@ -6,7 +6,7 @@
  */
 #include "gradients/adjoint_data.h"
 #include "gradients/adjoint_paths.h"
-#include "gradients/adjoint_rule.h"
+#include "gradients/custom.h"
 
 struct gradient {
     const bt_global *global;
@@ -192,12 +192,12 @@ static bt_status init(struct gradient *g, struct differentiation *diff,
                       const bt_global *global)
 {
     *g = (struct gradient){ .global = global };
-    BT_TRY(adjoint_rule_wrap(diff, bt_module_find(diff->module, global->primal), "vjp",
-                             &g->primal));
+    BT_TRY(custom_wrap(diff, bt_module_find(diff->module, global->primal), "vjp",
+                       &g->primal));
     return adjoint_init(&g->adjoint, diff, g->primal);
 }
 
-bt_status adjoint_gradient_find(struct differentiation *diff, const bt_global *global)
+bt_status adjoint_declaration_find(struct differentiation *diff, const bt_global *global)
 {
     struct gradient g;
     BT_TRY(init(&g, diff, global));
@@ -206,7 +206,8 @@ bt_status adjoint_gradient_find(struct differentiation *diff, const bt_global *g
     return status;
 }
 
-bt_status adjoint_gradient_define(struct differentiation *diff, const bt_global *declared)
+bt_status adjoint_declaration_define(struct differentiation *diff,
+                                     const bt_global *declared)
 {
     struct gradient g;
     bt_global global = *declared;

@@ -1,16 +1,23 @@
 /* Attributes vjp and jvp: which function stands in place of deriving one. */
-#include "gradients/adjoint_rule.h"
+#include "gradients/custom.h"
 
-const bt_dict *adjoint_attrs_of(const bt_global *global)
+const bt_dict *custom_attrs(const bt_global *global)
 {
     return global->kind == BT_GLOBAL_FUNC ? &global->func->attrs : &global->attrs;
 }
 
-const bt_dict_entry *adjoint_rule_of(const bt_global *global, const char *name)
+const bt_dict_entry *custom_attr(const bt_global *global, const char *name)
 {
     return global->kind == BT_GLOBAL_FUNC || global->kind == BT_GLOBAL_EXTERN
-               ? bt_dict_find(adjoint_attrs_of(global), name)
+               ? bt_dict_find(custom_attrs(global), name)
                : NULL;
+}
+
+const bt_global *custom_callee(const struct differentiation *diff,
+                               const bt_value *binding, const char *attr)
+{
+    const bt_global *global = bt_call_global(diff->module, bt_as_call(binding));
+    return global && custom_attr(global, attr) ? global : NULL;
 }
 
 static const char *show(const struct differentiation *diff, const bt_type *type)
@@ -22,11 +29,11 @@ static const char *show(const struct differentiation *diff, const bt_type *type)
     return shown ? shown : "a function";
 }
 
-bt_status adjoint_rule_find(const struct differentiation *diff,
-                            const struct adjoint_rule *rule, const bt_global *global,
-                            const bt_global **out)
+bt_status custom_find(const struct differentiation *diff, const struct custom_rule *rule,
+                      const bt_value *binding, const bt_global **out)
 {
-    const bt_dict_entry *entry = adjoint_rule_of(global, rule->attr);
+    const bt_global *global = custom_callee(diff, binding, rule->attr);
+    const bt_dict_entry *entry = custom_attr(global, rule->attr);
     const int is_text = entry->kind == BT_DICT_TEXT;
     const bt_type *wanted;
     *out = is_text ? bt_module_find(diff->module, entry->text) : NULL;
@@ -51,8 +58,8 @@ bt_status adjoint_rule_find(const struct differentiation *diff,
     return bt_note(diff->ctx, status, diff->module->store, (*out)->span, "it is here");
 }
 
-bt_status adjoint_rule_fail(const struct differentiation *diff, bt_span at,
-                            const bt_global *global, int is_forward)
+bt_status custom_fail(const struct differentiation *diff, bt_span at,
+                      const bt_global *global, int is_forward)
 {
     const char *name = global->name;
     return bt_fail_at(
@@ -122,13 +129,13 @@ static bt_status wrap(const struct differentiation *diff, struct copy *c,
     return bt_block_end(c->b, result, &now->block);
 }
 
-bt_status adjoint_rule_wrap(struct differentiation *diff, const bt_global *global,
-                            const char *name, const bt_func **out)
+bt_status custom_wrap(struct differentiation *diff, const bt_global *global,
+                      const char *name, const bt_func **out)
 {
     struct copy c;
     bt_func now;
     *out = global->func;
-    if (!adjoint_rule_of(global, name))
+    if (!custom_attr(global, name))
         return NULL;
     BT_TRY(copy_init(&c, diff->ctx, diff->arena, diff->module));
     bt_status status = wrap(diff, &c, global, &now);

@@ -1,14 +1,15 @@
 /*
- * References: cells whose contents have adjoints hold these beside them.
+ * References: cells whose contents have adjoints hold these beside them, as their shadow.
  *
  *     %r = ref(%x)          ->  %r = ref((%x, 0))
  *     %y = ref_read(%r)         %y = ref_read(%r).0          back: to .1 is added what %y has
  *     ref_write(%r, %z)         ref_write(%r, (%z, 0))       back: %z gets .1, which is 0 then
  *
  * So whoever has a cell, in data or in what a closure holds, has its adjoint too. All references
- * of such a type are to cells with room, wherever they are: a version of the module is made that
- * has them, and derivatives are of its functions. What the way back reads of the way forward is on
- * tapes, as everything is: contents are not put back. In forward mode the room has the tangent.
+ * of such a type are to cells with shadows, wherever they are: a version of the module is made
+ * that has them, and derivatives are of its functions. What the way back reads of the way forward
+ * is on tapes, as everything is: contents are not put back. In forward mode the shadow is the
+ * tangent.
  */
 #ifndef PASSES_GRADIENTS_ADJOINT_CELLS_H
 #define PASSES_GRADIENTS_ADJOINT_CELLS_H
@@ -42,12 +43,12 @@ bt_status adjoint_reverse_cell(struct adjoint *, const bt_value *old) BT_MUST_US
 /* Whether a binding of the way back writes cells. */
 int adjoint_writes(const struct differentiation *, const bt_value *now);
 
-/* ---- the version with room in cells (adjoint_room.c) ---- */
+/* ---- the version with shadows in cells (adjoint_shadow.c) ---- */
 
 /* entry: the function that the program is run from, or NULL.
  * *next: what knows of its data types and cells.
  * errors  BT_ERR_UNSUPPORTED: a function would change that others than the module call */
-bt_status adjoint_room_make(struct differentiation *, const char *entry,
-                            struct differentiation *next, bt_module **out) BT_MUST_USE;
+bt_status adjoint_shadow_make(struct differentiation *, const char *entry,
+                              struct differentiation *next, bt_module **out) BT_MUST_USE;
 
 #endif

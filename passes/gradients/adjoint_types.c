@@ -208,7 +208,7 @@ static bt_status find_all(struct differentiation *diff)
     }
     for (uint32_t i = 0; i < groups.len; i++) {
         const struct dims_group *group = groups.at[i].value;
-        // data with cells in it is of one data type for all dims (adjoint_room.c)
+        // data with cells in it is of one data type for all dims (adjoint_shadow.c)
         if (group->is_open || diff->cells.len)
             BT_TRY(unite(diff, group));
     }

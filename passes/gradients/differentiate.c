@@ -148,20 +148,20 @@ static bt_status find_all(struct round *r)
     return NULL;
 }
 
-/* Makes a version of the module whose cells have room for adjoints, where there are such cells;
+/* Makes a version of the module whose cells have shadows, where there are such cells;
  * *out NULL: there are none. */
-static bt_status make_room(struct round *r, const char *entry, bt_module **out)
+static bt_status make_shadows(struct round *r, const char *entry, bt_module **out)
 {
     struct round next;
     uint32_t nleft;
     *out = NULL;
     BT_TRY(find_all(r));
     if (!r->diff.cells.len) {
-        r->diff.has_room = 1;
+        r->diff.has_shadows = 1;
         return r->diff.writing.len ? find_all(r) : NULL;
     }
     round_init(&next, r->diff.ctx, r->diff.arena, r->diff.module);
-    BT_TRY(adjoint_room_make(&r->diff, entry, &next.diff, out));
+    BT_TRY(adjoint_shadow_make(&r->diff, entry, &next.diff, out));
     *r = next;
     bt_status status = find_ready(r, &nleft);
     if (!status)
@@ -176,17 +176,17 @@ static bt_status run_round(bt_ctx *ctx, const bt_pass_call *call, const bt_modul
                            uint32_t *nleft, bt_module **out)
 {
     struct round r;
-    bt_module *roomy;
+    bt_module *shadowed;
     round_init(&r, ctx, call->scratch, module);
     BT_TRY(find_ready(&r, nleft));
     if (!*nleft)
         return NULL;
     if (!r.ready.len)
         return fail_cycle(&r);
-    BT_TRY(make_room(&r, call->entry, &roomy));
+    BT_TRY(make_shadows(&r, call->entry, &shadowed));
     bt_status status =
         version_create(ctx, r.diff.module, declare_all, define_all, &r, &r.declared, out);
-    bt_module_unref(roomy);
+    bt_module_unref(shadowed);
     return status;
 }
 

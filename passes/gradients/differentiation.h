@@ -21,8 +21,8 @@ struct differentiation {
     bt_vec(struct adjoint_data *) datas; /* each of them once */
     /* Of references (adjoint_cells.h). */
     bt_map cells; /* types with `?` for dims, whose contents have adjoints -> one such */
-    int has_room; /* all of them are known, and have room for adjoints */
-    bt_map made;  /* types of adjoints that there are then: they have no adjoints here */
+    int has_shadows; /* all of them are known, and have shadows */
+    bt_map made; /* types of adjoints that there are then: they have no adjoints here */
     bt_map touching; /* functions and bindings that make, read or write such a cell */
     bt_map writing;  /* those that write any reference */
     bt_map writers;  /* names of functions of the way back that write cells */

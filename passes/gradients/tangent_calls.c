@@ -16,7 +16,7 @@ static bt_status callee_of(const struct adjoint *a, const bt_call *call,
     if (!global || global->kind != BT_GLOBAL_FUNC || custom_attr(global, "jvp") ||
         (!adjoint_is_active(a, &call->base) && !adjoint_touches(a->diff, call) &&
          // as long as cells are looked for
-         (a->diff->has_room || !adjoint_may_write(a->diff, call))))
+         (a->diff->has_shadows || !adjoint_may_write(a->diff, call))))
         return NULL;
     for (uint32_t i = 0; i < call->narg; i++)
         n += bt_type_nleaf(call->args[i]->type);

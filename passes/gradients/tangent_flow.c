@@ -164,7 +164,7 @@ static bt_status flow_closure(struct adjoint *a, const bt_closure_value *closure
 }
 
 /* What is read moves where something that does is written to such a cell, by whomever. Of what a
- * cell with room holds, the content does. */
+ * cell with a shadow holds, the content does. */
 static bt_status flow_cell(struct adjoint *a, const bt_value *old)
 {
     const bt_type *type = old->type;
@@ -175,7 +175,7 @@ static bt_status flow_cell(struct adjoint *a, const bt_value *old)
     uint8_t *all = BT_NEWS(a->copy.arena, uint8_t, bt_type_nleaf(type));
     if (!all)
         return bt_no_memory();
-    if (a->diff->has_room)
+    if (a->diff->has_shadows)
         type = bt_as_tuple_type(type)->at[0];
     for (uint32_t i = 0; i < bt_type_nleaf(type); i++)
         all[i] = (uint8_t)adjoint_has(adjoint_leaf(type, i));

@@ -1,5 +1,5 @@
 /*
- * Types in which references are to cells with room.
+ * Types in which references are to cells with shadows.
  *
  *     Ref[T]                           Ref[(T, adjoint of each leaf of T)]
  *     type Box { Box(Ref[float32]) }   type Box.cells { Box.cells(Ref[(float32, float32)]) }
@@ -7,7 +7,7 @@
  */
 #include "common/retype.h"
 #include "common/vars.h"
-#include "gradients/adjoint_room.h"
+#include "gradients/adjoint_shadow.h"
 
 /* A data type that has such cells in its fields: those of its instances that are equal but for dims,
  * each of which is a parameter then, where it has types as parameters, else all of them. */
@@ -17,10 +17,10 @@ struct holder {
     bt_adt_def *now;
 };
 
-static struct retype parts_of(struct room *r)
+static struct retype parts_of(struct shadows *s)
 {
-    return (struct retype){ r->diff->ctx, r->diff->arena, r->diff->module->store,
-                            room_type, r };
+    return (struct retype){ s->diff->ctx, s->diff->arena, s->diff->module->store,
+                            shadow_type, s };
 }
 
 /* ---- data types ---- */
@@ -32,26 +32,26 @@ struct seen {
 
 /* Whether a cell is in the fields of an instance by its data type's own words: what the
  * arguments bring along becomes another argument. */
-static bt_status holds(struct room *r, const bt_type *type, const struct seen *outer,
+static bt_status holds(struct shadows *s, const bt_type *type, const struct seen *outer,
                        int *out);
 
 /* field: of the data type; type: the same for the instance. */
-static bt_status holds_in(struct room *r, const bt_type *field, const bt_type *type,
+static bt_status holds_in(struct shadows *s, const bt_type *field, const bt_type *type,
                           const struct seen *seen, int *out)
 {
     const bt_list_type *list = bt_as_list_type(field), *now = bt_as_list_type(type);
     if (*out || !list || !now || bt_as_tensor_type(field))
         return NULL;
     if (bt_as_ref_type(field))
-        BT_TRY(adjoint_is_cell(r->diff, type, out));
+        BT_TRY(adjoint_is_cell(s->diff, type, out));
     if (bt_as_apply_type(field) && !*out)
-        BT_TRY(holds(r, type, seen, out));
+        BT_TRY(holds(s, type, seen, out));
     for (uint32_t i = 0; i < list->n; i++)
-        BT_TRY(holds_in(r, list->at[i], now->at[i], seen, out));
+        BT_TRY(holds_in(s, list->at[i], now->at[i], seen, out));
     return NULL;
 }
 
-static bt_status holds(struct room *r, const bt_type *type, const struct seen *outer,
+static bt_status holds(struct shadows *s, const bt_type *type, const struct seen *outer,
                        int *out)
 {
     const struct seen here = { outer, type };
@@ -63,47 +63,47 @@ static bt_status holds(struct room *r, const bt_type *type, const struct seen *o
     for (uint32_t i = 0; i < def->nctor; i++) {
         for (uint32_t k = 0; k < def->ctors[i]->nfield && !*out; k++) {
             const bt_type *field;
-            BT_TRY(adjoint_field_type(r->diff, def->ctors[i], k,
+            BT_TRY(adjoint_field_type(s->diff, def->ctors[i], k,
                                       bt_as_apply_type(type)->at + 1, &field));
-            BT_TRY(holds_in(r, def->ctors[i]->fields[k], field, &here, out));
+            BT_TRY(holds_in(s, def->ctors[i]->fields[k], field, &here, out));
         }
     }
     return NULL;
 }
 
 /* Parameters like those of a data type that has dims alone. */
-static bt_status like_vars(struct room *r, struct holder *h, dims_of_type *vars)
+static bt_status like_vars(struct shadows *s, struct holder *h, dims_of_type *vars)
 {
-    bt_store *store = r->diff->module->store;
+    bt_store *store = s->diff->module->store;
     vars->len = h->old->nvar;
-    BT_TRY(vars_like(r->diff->ctx, r->diff->arena, store, vars->len, h->old->vars,
+    BT_TRY(vars_like(s->diff->ctx, s->diff->arena, store, vars->len, h->old->vars,
                      &vars->at));
     h->of = bt_type_apply(store, h->old, vars->len, vars->at);
-    return h->of ? NULL : bt_store_why(r->diff->ctx, store);
+    return h->of ? NULL : bt_store_why(s->diff->ctx, store);
 }
 
-static bt_status declare_holder(struct room *r, const bt_type *type, struct holder *h)
+static bt_status declare_holder(struct shadows *s, const bt_type *type, struct holder *h)
 {
-    struct differentiation *diff = r->diff;
+    struct differentiation *diff = s->diff;
     const struct dims_map m = adjoint_dims_map(diff);
     dims_of_type vars = { 0 };
     const char *name;
     h->old = adjoint_def(type);
-    BT_TRY(adjoint_has_one(h->old) ? like_vars(r, h, &vars)
+    BT_TRY(adjoint_has_one(h->old) ? like_vars(s, h, &vars)
                                    : dims_name(&m, type, 0, &vars, &h->of));
     BT_TRY(adjoint_name(diff, &diff->taken, h->old->name, "cells", &name));
     return bt_module_builder_declare_adt(diff->builder, name, h->old->span, vars.len,
                                          vars.at, &h->now);
 }
 
-static bt_status define_holder(struct room *r, const struct holder *h)
+static bt_status define_holder(struct shadows *s, const struct holder *h)
 {
-    struct differentiation *diff = r->diff;
-    const bt_span span = r->span;
+    struct differentiation *diff = s->diff;
+    const bt_span span = s->span;
     bt_ctor *ctors = BT_NEWS(diff->arena, bt_ctor, h->old->nctor);
     if (!ctors)
         return bt_no_memory();
-    r->span = h->old->span;
+    s->span = h->old->span;
     for (uint32_t i = 0; i < h->old->nctor; i++) {
         const bt_ctor *old = h->old->ctors[i];
         const bt_type **fields = BT_NEWS(diff->arena, const bt_type *, old->nfield);
@@ -112,21 +112,21 @@ static bt_status define_holder(struct room *r, const struct holder *h)
         for (uint32_t k = 0; k < old->nfield; k++) {
             BT_TRY(adjoint_field_type(diff, old, k, bt_as_apply_type(h->of)->at + 1,
                                       &fields[k]));
-            BT_TRY(room_type(r, fields[k], &fields[k]));
+            BT_TRY(shadow_type(s, fields[k], &fields[k]));
         }
         ctors[i] = (bt_ctor){ .nfield = old->nfield, .fields = fields };
         BT_TRY(adjoint_name(diff, &diff->ctors, old->name, "cells", &ctors[i].name));
     }
-    r->span = span;
+    s->span = span;
     return bt_module_builder_define_adt(diff->builder, h->now, h->old->nctor, ctors);
 }
 
 /* *out NULL: it holds none. */
-static bt_status find_holder(struct room *r, const bt_type *type,
+static bt_status find_holder(struct shadows *s, const bt_type *type,
                              const struct holder **out)
 {
     static const struct holder none;
-    const struct dims_map m = adjoint_dims_map(r->diff);
+    const struct dims_map m = adjoint_dims_map(s->diff);
     const void *key = adjoint_def(type);
     const bt_type *erased = type;
     int does = 0;
@@ -134,55 +134,55 @@ static bt_status find_holder(struct room *r, const bt_type *type,
         BT_TRY(dims_erase(&m, type, &erased));
         key = erased;
     }
-    *out = bt_map_find(&r->holders, key);
+    *out = bt_map_find(&s->holders, key);
     if (!*out) {
-        BT_TRY(holds(r, type, NULL, &does));
-        struct holder *made = does ? BT_NEW(r->diff->arena, struct holder) : NULL;
+        BT_TRY(holds(s, type, NULL, &does));
+        struct holder *made = does ? BT_NEW(s->diff->arena, struct holder) : NULL;
         *out = does ? made : &none;
-        if (!*out || !bt_map_put(&r->holders, key, (void *)(uintptr_t)*out))
+        if (!*out || !bt_map_put(&s->holders, key, (void *)(uintptr_t)*out))
             return bt_no_memory();
         if (does && key == erased && erased->has & BT_HAS_VAR)
             return bt_fail_at(
-                r->diff->ctx, BT_ERR_UNSUPPORTED, r->diff->module->store, r->span,
+                s->diff->ctx, BT_ERR_UNSUPPORTED, s->diff->module->store, s->span,
                 "what the references in %s hold is differentiated for types "
                 "that a function has as parameters: call it for known ones",
                 adjoint_def(type)->name);
         if (does) {
-            BT_TRY(declare_holder(r, type, made));
-            BT_TRY(define_holder(r, made));
+            BT_TRY(declare_holder(s, type, made));
+            BT_TRY(define_holder(s, made));
         }
     }
     *out = (*out)->now ? *out : NULL;
     return NULL;
 }
 
-static bt_status map_data(struct room *r, const bt_type *type, const bt_type **out)
+static bt_status map_data(struct shadows *s, const bt_type *type, const bt_type **out)
 {
-    const struct retype parts = parts_of(r);
-    const struct dims_map m = adjoint_dims_map(r->diff);
+    const struct retype parts = parts_of(s);
+    const struct dims_map m = adjoint_dims_map(s->diff);
     const struct holder *h;
     dims_of_type dims = { 0 };
-    BT_TRY(find_holder(r, type, &h));
+    BT_TRY(find_holder(s, type, &h));
     BT_TRY(retype_parts(&parts, type, out));
     if (!h)
         return NULL;
     if (!adjoint_has_one(h->old))
         BT_TRY(dims_list(&m, type, &dims));
     *out =
-        bt_type_apply(r->diff->module->store, h->now, h->now->nvar,
+        bt_type_apply(s->diff->module->store, h->now, h->now->nvar,
                       adjoint_has_one(h->old) ? bt_as_apply_type(*out)->at + 1 : dims.at);
-    return *out ? NULL : bt_store_why(r->diff->ctx, r->diff->module->store);
+    return *out ? NULL : bt_store_why(s->diff->ctx, s->diff->module->store);
 }
 
 /* ---- types ---- */
 
 /* The content, then an adjoint of each leaf that has one. */
-static bt_status map_cell(struct room *r, const bt_type *type, const bt_type **out)
+static bt_status map_cell(struct shadows *s, const bt_type *type, const bt_type **out)
 {
-    struct differentiation *diff = r->diff;
+    struct differentiation *diff = s->diff;
     const bt_type *content = bt_as_ref_type(type)->at[0], *now;
     adjoint_types all = { 0 };
-    BT_TRY(room_type(r, content, &now));
+    BT_TRY(shadow_type(s, content, &now));
     if (!BT_PUSH(diff->arena, &all, now))
         return bt_no_memory();
     BT_TRY(adjoint_leaf_types(diff, content, &all));
@@ -191,51 +191,52 @@ static bt_status map_cell(struct room *r, const bt_type *type, const bt_type **o
     return *out ? NULL : bt_store_why(diff->ctx, diff->module->store);
 }
 
-static bt_status map_func(struct room *r, const bt_func_type *type, const bt_type **out)
+static bt_status map_func(struct shadows *s, const bt_func_type *type,
+                          const bt_type **out)
 {
-    const struct retype parts = parts_of(r);
-    bt_store *store = r->diff->module->store;
-    const bt_type **vars = BT_NEWS(r->diff->arena, const bt_type *, type->nparam);
+    const struct retype parts = parts_of(s);
+    bt_store *store = s->diff->module->store;
+    const bt_type **vars = BT_NEWS(s->diff->arena, const bt_type *, type->nparam);
     const bt_type **args, *result;
     const bt_func_type *open = type;
     if (!vars)
         return bt_no_memory();
     for (uint32_t i = 0; i < type->nparam; i++) {
         if (!(vars[i] = bt_type_var(store, &type->params[i], "A")))
-            return bt_store_why(r->diff->ctx, store);
+            return bt_store_why(s->diff->ctx, store);
     }
     if (type->nparam && !(open = bt_func_type_open(store, type, vars)))
-        return bt_store_why(r->diff->ctx, store);
+        return bt_store_why(s->diff->ctx, store);
     int same = 1;
     BT_TRY(retype_list(&parts, open->narg, open->args, &args, &same));
-    BT_TRY(room_type(r, open->result, &result));
+    BT_TRY(shadow_type(s, open->result, &result));
     if (same && result == open->result)
         return NULL;
     *out = bt_func_type_close(store, type->nparam, vars, open->narg, args, result,
                               open->nwhere, open->wheres);
-    return *out ? NULL : bt_store_why(r->diff->ctx, store);
+    return *out ? NULL : bt_store_why(s->diff->ctx, store);
 }
 
-bt_status room_type(void *state, const bt_type *type, const bt_type **out)
+bt_status shadow_type(void *state, const bt_type *type, const bt_type **out)
 {
-    struct room *r = state;
-    const struct retype parts = parts_of(r);
+    struct shadows *s = state;
+    const struct retype parts = parts_of(s);
     int is_cell;
-    const bt_type *known = bt_map_find(&r->types, type);
+    const bt_type *known = bt_map_find(&s->types, type);
     if (known) {
         *out = known;
         return NULL;
     }
-    BT_TRY(adjoint_is_cell(r->diff, type, &is_cell));
+    BT_TRY(adjoint_is_cell(s->diff, type, &is_cell));
     known = type;
     if (is_cell)
-        BT_TRY(map_cell(r, type, &known));
+        BT_TRY(map_cell(s, type, &known));
     else if (bt_as_func_type(type))
-        BT_TRY(map_func(r, bt_as_func_type(type), &known));
+        BT_TRY(map_func(s, bt_as_func_type(type), &known));
     else if (bt_as_apply_type(type))
-        BT_TRY(map_data(r, type, &known));
+        BT_TRY(map_data(s, type, &known));
     else
         BT_TRY(retype_parts(&parts, type, &known));
     *out = known;
-    return bt_map_put(&r->types, type, (void *)(uintptr_t)known) ? NULL : bt_no_memory();
+    return bt_map_put(&s->types, type, (void *)(uintptr_t)known) ? NULL : bt_no_memory();
 }

@@ -1,10 +1,10 @@
-/* Types in a module in which cells have room for the adjoints of their contents. */
-#ifndef PASSES_GRADIENTS_ADJOINT_ROOM_H
-#define PASSES_GRADIENTS_ADJOINT_ROOM_H
+/* Types in a module in which cells have shadows (adjoint_cells.h). */
+#ifndef PASSES_GRADIENTS_ADJOINT_SHADOW_H
+#define PASSES_GRADIENTS_ADJOINT_SHADOW_H
 
 #include "gradients/adjoint_cells.h"
 
-struct room {
+struct shadows {
     struct differentiation *diff;
     const char *entry;
     bt_map types;   /* -> what they become */
@@ -14,7 +14,7 @@ struct room {
     const bt_module *declared; /* the next version, when its globals are declared */
 };
 
-/* What a type becomes. state: struct room. */
-bt_status room_type(void *state, const bt_type *, const bt_type **out) BT_MUST_USE;
+/* What a type becomes. state: struct shadows. */
+bt_status shadow_type(void *state, const bt_type *, const bt_type **out) BT_MUST_USE;
 
 #endif

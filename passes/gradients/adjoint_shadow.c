@@ -1,8 +1,8 @@
-/* The version of a module in which cells have room for the adjoints of their contents. */
+/* The version of a module in which cells have shadows (adjoint_cells.h). */
 #include <string.h>
 
 #include "common/version.h"
-#include "gradients/adjoint_room.h"
+#include "gradients/adjoint_shadow.h"
 #include "gradients/custom.h"
 #include "language/flat.h"
 
@@ -10,13 +10,13 @@
 
 struct filler {
     struct adjoint adjoint;
-    struct room *room;
+    struct shadows *shadows;
 };
 
 static bt_status type_of_copy(struct copy *c, const bt_type *type, const bt_type **out)
 {
     const struct filler *f = c->state;
-    return room_type(f->room, type, out);
+    return shadow_type(f->shadows, type, out);
 }
 
 /* A content, of type `type` before, and zeros. */
@@ -91,21 +91,21 @@ static bt_status operand_again(struct copy *c, const bt_value *old, const bt_typ
 {
     const struct filler *f = c->state;
     const char *name =
-        old->kind == BT_VALUE_GLOBAL ? bt_map_find(&f->room->names, old->name) : NULL;
+        old->kind == BT_VALUE_GLOBAL ? bt_map_find(&f->shadows->names, old->name) : NULL;
     (void)wanted;
     return name ? bt_build_global(c->b, name, out) : NULL;
 }
 
-static bt_status copy_one(struct room *r, const bt_global *global, const bt_func **out)
+static bt_status copy_one(struct shadows *s, const bt_global *global, const bt_func **out)
 {
-    struct filler f = { .room = r };
-    BT_TRY(adjoint_init(&f.adjoint, r->diff, global->func));
+    struct filler f = { .shadows = s };
+    BT_TRY(adjoint_init(&f.adjoint, s->diff, global->func));
     f.adjoint.copy.state = &f;
     f.adjoint.copy.type = type_of_copy;
     f.adjoint.copy.binding = binding_again;
     f.adjoint.copy.operand = operand_again;
-    r->span = global->span;
-    const char *name = bt_map_find(&r->names, global->name);
+    s->span = global->span;
+    const char *name = bt_map_find(&s->names, global->name);
     bt_func named = *global->func;
     named.name = name ? name : named.name;
     bt_status status = copy_func(&f.adjoint.copy, &named, out);
@@ -115,9 +115,9 @@ static bt_status copy_one(struct room *r, const bt_global *global, const bt_func
 
 /* ---- the next version ---- */
 
-static bt_status refuse(const struct room *r, const bt_global *global, const char *why)
+static bt_status refuse(const struct shadows *s, const bt_global *global, const char *why)
 {
-    return bt_fail_at(r->diff->ctx, BT_ERR_UNSUPPORTED, r->diff->module->store,
+    return bt_fail_at(s->diff->ctx, BT_ERR_UNSUPPORTED, s->diff->module->store,
                       global->span,
                       "@%s takes or gives a reference whose content is differentiated, "
                       "but %s: pass what it "
@@ -137,35 +137,35 @@ static int takes_cells(const bt_type *old, const bt_type *now)
 
 /* Others than the module call a function by its name, or rely on its type; tangents that a cell
  * has from another call are none of this one. */
-static bt_status check_global(const struct room *r, const bt_global *global,
+static bt_status check_global(const struct shadows *s, const bt_global *global,
                               const bt_type *type)
 {
     if (global->kind == BT_GLOBAL_GRADIENT && global->gradient.is_forward &&
         takes_cells(global->type, type))
-        return refuse(r, global, "forward mode knows cells alone that are made in it");
+        return refuse(s, global, "forward mode knows cells alone that are made in it");
     if (global->kind == BT_GLOBAL_EXTERN)
-        return refuse(r, global, "is external");
-    if (r->entry && !strcmp(global->name, r->entry))
-        return refuse(r, global, "the program is run from it");
-    if (!r->entry && global->kind == BT_GLOBAL_GRADIENT)
-        return refuse(r, global, "may be called from outside: no entry is named");
+        return refuse(s, global, "is external");
+    if (s->entry && !strcmp(global->name, s->entry))
+        return refuse(s, global, "the program is run from it");
+    if (!s->entry && global->kind == BT_GLOBAL_GRADIENT)
+        return refuse(s, global, "may be called from outside: no entry is named");
     if (custom_attr(global, "vjp") || custom_attr(global, "jvp"))
-        return refuse(r, global,
+        return refuse(s, global,
                       "brings its derivative with it, which is not told of references");
     return NULL;
 }
 
 /* One whose type changes has another name, and stays for who may call it from outside. */
-static bt_status rename(struct room *r, bt_module_builder *builder, bt_global *global,
+static bt_status rename(struct shadows *s, bt_module_builder *builder, bt_global *global,
                         const bt_type *type)
 {
-    struct differentiation *diff = r->diff;
+    struct differentiation *diff = s->diff;
     const char *name = global->name;
-    BT_TRY(check_global(r, global, type));
+    BT_TRY(check_global(s, global, type));
     BT_TRY(adjoint_name(diff, &diff->taken, name, "cells", &global->name));
-    if (!bt_map_put(&r->names, name, (void *)(uintptr_t)global->name))
+    if (!bt_map_put(&s->names, name, (void *)(uintptr_t)global->name))
         return bt_no_memory();
-    if (r->entry)
+    if (s->entry)
         bt_module_builder_remove(builder, name);
     global->type = type;
     if (global->kind != BT_GLOBAL_FUNC)
@@ -176,36 +176,36 @@ static bt_status rename(struct room *r, bt_module_builder *builder, bt_global *g
     return bt_module_builder_set(builder, global, 0);
 }
 
-static bt_status declare_globals(struct room *r, bt_module_builder *builder)
+static bt_status declare_globals(struct shadows *s, bt_module_builder *builder)
 {
-    struct differentiation *diff = r->diff;
+    struct differentiation *diff = s->diff;
     for (uint32_t g = 0; g < diff->module->nglobal; g++) {
         bt_global global = *diff->module->globals[g];
         const bt_type *type;
-        r->span = global.span;
+        s->span = global.span;
         if (flat_is_generic(global.type))
             continue;
-        BT_TRY(room_type(r, global.type, &type));
+        BT_TRY(shadow_type(s, global.type, &type));
         if (type != global.type)
-            BT_TRY(rename(r, builder, &global, type));
+            BT_TRY(rename(s, builder, &global, type));
     }
     return NULL;
 }
 
 /* Declarations, of functions that may have other names. */
-static bt_status declare_gradients(struct room *r, bt_module_builder *builder)
+static bt_status declare_gradients(struct shadows *s, bt_module_builder *builder)
 {
-    const struct differentiation *diff = r->diff;
+    const struct differentiation *diff = s->diff;
     for (uint32_t g = 0; g < diff->module->nglobal; g++) {
         bt_global global = *diff->module->globals[g];
-        const char *name = bt_map_find(&r->names, global.name);
+        const char *name = bt_map_find(&s->names, global.name);
         const char *primal = global.kind == BT_GLOBAL_GRADIENT
-                                 ? bt_map_find(&r->names, global.primal)
+                                 ? bt_map_find(&s->names, global.primal)
                                  : NULL;
         if (global.kind != BT_GLOBAL_GRADIENT || (!name && !primal))
             continue;
         if (name)
-            BT_TRY(room_type(r, global.type, &global.type));
+            BT_TRY(shadow_type(s, global.type, &global.type));
         global.name = name ? name : global.name;
         global.primal = primal ? primal : global.primal;
         BT_TRY(bt_module_builder_set(builder, &global, 0));
@@ -215,28 +215,28 @@ static bt_status declare_gradients(struct room *r, bt_module_builder *builder)
 
 static bt_status declare(void *state, bt_module_builder *builder)
 {
-    struct room *r = state;
-    r->diff->builder = builder;
-    BT_TRY(adjoint_data_declare(r->diff));
-    BT_TRY(declare_globals(r, builder));
-    return declare_gradients(r, builder);
+    struct shadows *s = state;
+    s->diff->builder = builder;
+    BT_TRY(adjoint_data_declare(s->diff));
+    BT_TRY(declare_globals(s, builder));
+    return declare_gradients(s, builder);
 }
 
 static bt_status define(void *state, bt_module_builder *builder)
 {
-    struct room *r = state;
-    struct differentiation *diff = r->diff;
+    struct shadows *s = state;
+    struct differentiation *diff = s->diff;
     const bt_module *old = diff->module;
     diff->builder = builder;
-    diff->module = r->declared;
+    diff->module = s->declared;
     BT_TRY(adjoint_data_define(diff));
     for (uint32_t g = 0; g < old->nglobal; g++) {
         bt_global global = *old->globals[g];
-        const char *name = bt_map_find(&r->names, global.name);
+        const char *name = bt_map_find(&s->names, global.name);
         const bt_func *func;
         if (global.kind != BT_GLOBAL_FUNC || flat_is_generic(global.type))
             continue;
-        BT_TRY(copy_one(r, &global, &func));
+        BT_TRY(copy_one(s, &global, &func));
         global.name = name ? name : global.name;
         BT_TRY(version_set_func(builder, &global, func));
     }
@@ -246,12 +246,12 @@ static bt_status define(void *state, bt_module_builder *builder)
 /* ---- what is known of them ---- */
 
 /* Where the variables of a pattern are among the dims of its type, which others are between. */
-static bt_status place_vars(const struct room *r, const bt_type *type,
+static bt_status place_vars(const struct shadows *s, const bt_type *type,
                             struct dims_pattern *dims)
 {
-    const struct dims_map m = adjoint_dims_map(r->diff);
+    const struct dims_map m = adjoint_dims_map(s->diff);
     dims_of_type all = { 0 };
-    dims->places = BT_NEWS(r->diff->arena, uint32_t, dims->nvar);
+    dims->places = BT_NEWS(s->diff->arena, uint32_t, dims->nvar);
     if (!dims->places)
         return bt_no_memory();
     BT_TRY(dims_list(&m, type, &all));
@@ -262,7 +262,7 @@ static bt_status place_vars(const struct room *r, const bt_type *type,
     return NULL;
 }
 
-static bt_status hand_on_data(struct room *r, struct differentiation *next,
+static bt_status hand_on_data(struct shadows *s, struct differentiation *next,
                               const struct adjoint_data *old, struct adjoint_data **out)
 {
     struct adjoint_data *now = *out = BT_NEW(next->arena, struct adjoint_data);
@@ -271,45 +271,45 @@ static bt_status hand_on_data(struct room *r, struct differentiation *next,
     *now = (struct adjoint_data){
         .dims = old->dims, .def = old->def, .add = old->add, .is_made = 1
     };
-    BT_TRY(room_type(r, old->primal, &now->primal));
+    BT_TRY(shadow_type(s, old->primal, &now->primal));
     if (old->dims.type)
-        BT_TRY(room_type(r, old->dims.type, &now->dims.type));
-    BT_TRY(place_vars(r, now->primal, &now->dims));
+        BT_TRY(shadow_type(s, old->dims.type, &now->dims.type));
+    BT_TRY(place_vars(s, now->primal, &now->dims));
     return bt_map_put(&next->made, now->def, now) &&
                    BT_PUSH(next->arena, &next->datas, now)
                ? NULL
                : bt_no_memory();
 }
 
-static bt_status hand_on_cell(struct room *r, struct differentiation *next,
+static bt_status hand_on_cell(struct shadows *s, struct differentiation *next,
                               const bt_type *type)
 {
-    const struct dims_map m = adjoint_dims_map(r->diff);
+    const struct dims_map m = adjoint_dims_map(s->diff);
     const bt_type *key;
-    BT_TRY(room_type(r, type, &type));
+    BT_TRY(shadow_type(s, type, &type));
     BT_TRY(dims_erase(&m, type, &key));
     return bt_map_put(&next->cells, key, (void *)(uintptr_t)type) ? NULL : bt_no_memory();
 }
 
 /* Cells, and adjoints of data that were declared, by types as they are now. */
-static bt_status hand_on(struct room *r, struct differentiation *next)
+static bt_status hand_on(struct shadows *s, struct differentiation *next)
 {
-    const struct differentiation *diff = r->diff;
-    const struct dims_map m = adjoint_dims_map(r->diff);
+    const struct differentiation *diff = s->diff;
+    const struct dims_map m = adjoint_dims_map(s->diff);
     bt_map known;
     bt_map_init(&known, next->arena, 0);
     for (uint32_t i = 0; i < diff->cells.len; i++)
-        BT_TRY(hand_on_cell(r, next, diff->cells.at[i].value));
+        BT_TRY(hand_on_cell(s, next, diff->cells.at[i].value));
     for (uint32_t i = 0; i < diff->data.len; i++) {
         const struct adjoint_data *old = diff->data.at[i].value;
         struct adjoint_data *now = bt_map_find(&known, old);
         const void *key = diff->data.at[i].key;
         const bt_type *type = key;
         if (!now)
-            BT_TRY(hand_on_data(r, next, old, &now));
+            BT_TRY(hand_on_data(s, next, old, &now));
         if (key == adjoint_def(old->primal))
             type = old->primal;
-        BT_TRY(room_type(r, type, &type));
+        BT_TRY(shadow_type(s, type, &type));
         if (adjoint_has_one(adjoint_def(type)))
             key = adjoint_def(type);
         else
@@ -327,18 +327,18 @@ static bt_status hand_on(struct room *r, struct differentiation *next)
     return NULL;
 }
 
-bt_status adjoint_room_make(struct differentiation *diff, const char *entry,
-                            struct differentiation *next, bt_module **out)
+bt_status adjoint_shadow_make(struct differentiation *diff, const char *entry,
+                              struct differentiation *next, bt_module **out)
 {
-    struct room r = { .diff = diff, .entry = entry };
-    bt_map_init(&r.types, diff->arena, 0);
-    bt_map_init(&r.names, diff->arena, 1);
-    bt_map_init(&r.holders, diff->arena, 0);
+    struct shadows s = { .diff = diff, .entry = entry };
+    bt_map_init(&s.types, diff->arena, 0);
+    bt_map_init(&s.names, diff->arena, 1);
+    bt_map_init(&s.holders, diff->arena, 0);
     BT_TRY(
-        version_create(diff->ctx, diff->module, declare, define, &r, &r.declared, out));
+        version_create(diff->ctx, diff->module, declare, define, &s, &s.declared, out));
     next->module = diff->module = *out;
-    next->has_room = 1;
-    bt_status status = hand_on(&r, next);
+    next->has_shadows = 1;
+    bt_status status = hand_on(&s, next);
     if (status)
         bt_module_unref(*out);
     return status;

@@ -3,9 +3,9 @@
  * Where most bytes live, the value that lives through without being read there, and has the
  * most bytes for the longest time for what it costs to compute it, is computed again where it is
  * read next; with it what it is made of and what is not there any more. Small values are computed
- * before that as soon as they can be (keep_early.c). That is repeated until
+ * before that as soon as they can be (remat_early.c). That is repeated until
  * the tensors fit, packed one beside the other, with what kernels need for themselves. Where that
- * is not enough, copies that stand there become one, and it is chosen anew (keep_merge.c). Calls of
+ * is not enough, copies that stand there become one, and it is chosen anew (remat_merge.c). Calls of
  * primitive functions are what is computed again: this stands behind pass fuse-ops. What they
  * cost their target says, else the work of their operators. Arguments, constants and results are
  * not counted, as computing again does not help there. What fits is an estimate: pass plan-memory
@@ -19,7 +19,7 @@
  */
 #include <stdlib.h>
 
-#include "memory/keep_rewrite.h"
+#include "memory/remat.h"
 
 enum { MAX_ROUNDS = 16 };
 
@@ -33,13 +33,13 @@ static const bt_attr options[] = {
     { 0 },
 };
 
-static void tell(const struct keep_facts *f, const struct keep_plan *before, int64_t from,
-                 const struct keep_plan *after, int64_t to)
+static void tell(const struct remat_facts *f, const struct remat_plan *before,
+                 int64_t from, const struct remat_plan *after, int64_t to)
 {
-    const double all = keep_ns(before), more = keep_ns(after) - all;
+    const double all = remat_ns(before), more = remat_ns(after) - all;
     uint32_t n = 0;
     for (uint32_t s = 0; s < after->steps.len; s++)
-        n += after->steps.at[s].kind == KEEP_AGAIN;
+        n += after->steps.at[s].kind == REMAT_AGAIN;
     bt_remark(
         f->ctx, BT_REMARK_NOTE,
         bt_fail(
@@ -51,36 +51,36 @@ static void tell(const struct keep_facts *f, const struct keep_plan *before, int
 }
 
 /* Packing leaves gaps: where it does not fit yet, as much less may live at once. */
-static bt_status fit_packed(struct keep_plan *plan, int64_t max_bytes, int64_t *packed)
+static bt_status fit_packed(struct remat_plan *plan, int64_t max_bytes, int64_t *packed)
 {
     int64_t most = max_bytes;
     int fits = 1;
-    BT_TRY(keep_pack(plan, packed));
+    BT_TRY(remat_pack(plan, packed));
     for (uint32_t i = 0; *packed > max_bytes && fits && most > 0 && i < MAX_ROUNDS; i++) {
-        BT_TRY(keep_fit(plan, most, &fits));
-        BT_TRY(keep_pack(plan, packed));
+        BT_TRY(remat_fit(plan, most, &fits));
+        BT_TRY(remat_pack(plan, packed));
         most = plan->peak - (*packed - max_bytes);
     }
     return NULL;
 }
 
-static bt_status fit(void *state, const struct keep_facts *f, struct keep_plan *plan,
+static bt_status fit(void *state, const struct remat_facts *f, struct remat_plan *plan,
                      int *is_changed)
 {
     const struct options *o = state;
-    struct keep_plan merged;
+    struct remat_plan merged;
     int64_t from, packed, less;
     int is_merged = 0;
-    BT_TRY(keep_costs(f, plan));
-    BT_TRY(keep_pack(plan, &from));
-    const struct keep_plan before = *plan;
+    BT_TRY(remat_costs(f, plan));
+    BT_TRY(remat_pack(plan, &from));
+    const struct remat_plan before = *plan;
     if (from > o->max_bytes)
-        BT_TRY(keep_early(plan, is_changed));
+        BT_TRY(remat_early(plan, is_changed));
     merged = *plan;
     BT_TRY(fit_packed(plan, o->max_bytes, &packed));
     *is_changed |= plan->steps.len != before.steps.len;
     if (packed > o->max_bytes)
-        BT_TRY(keep_merge(f, &merged, &is_merged));
+        BT_TRY(remat_merge(f, &merged, &is_merged));
     if (is_merged) {
         BT_TRY(fit_packed(&merged, o->max_bytes, &less));
         if (less < packed) {
@@ -101,7 +101,7 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
         *out = bt_module_ref(call->module);
         return NULL;
     }
-    return keep_run(ctx, call, fit, &o, out);
+    return remat_run(ctx, call, fit, &o, out);
 }
 
 static const bt_pass passes[] = {

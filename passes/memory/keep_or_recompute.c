@@ -8,19 +8,19 @@
  * seed any more once that is folded, and other long lives are worth as much.
  * needs    effects
  * keeps    fused, matched
- * source   keep_cut.c
+ * source   remat_cut.c
  */
-#include "memory/keep_rewrite.h"
+#include "memory/remat.h"
 
 enum { MAX_CUTS = 4 };
 
-static bt_status cut(void *state, const struct keep_facts *f, struct keep_plan *plan,
+static bt_status cut(void *state, const struct remat_facts *f, struct remat_plan *plan,
                      int *is_changed)
 {
     int is_better = 1;
     (void)state, (void)f;
     for (uint32_t i = 0; i < MAX_CUTS && is_better; i++) {
-        BT_TRY(keep_cut(plan, &is_better));
+        BT_TRY(remat_cut(plan, &is_better));
         *is_changed |= is_better;
     }
     return NULL;
@@ -28,7 +28,7 @@ static bt_status cut(void *state, const struct keep_facts *f, struct keep_plan *
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
-    return keep_run(ctx, call, cut, NULL, out);
+    return remat_run(ctx, call, cut, NULL, out);
 }
 
 static const bt_pass passes[] = {

@@ -109,9 +109,9 @@ static void name_largest(const bt_func *func, uint32_t n, const bt_live_range *r
 /* ---- what a function needs ---- */
 
 /* Bytes while a function runs, with the functions that it calls: those of tensors that end with
- * their block, and those of what outlives it. INT64_MAX: they have no bound. */
+ * their block, and those of what outlives it, on the heap. INT64_MAX: they have no bound. */
 struct need {
-    int64_t own, frames, kept;
+    int64_t own, frames, heap;
 };
 
 struct checker {
@@ -145,7 +145,7 @@ static bt_status find_results(struct checker *c, const bt_value *result, bt_map 
 }
 
 /* Of a function that is called results count too: its caller holds them. */
-static bt_status add_kept(struct checker *c, const bt_func *func, int is_called,
+static bt_status add_heap(struct checker *c, const bt_func *func, int is_called,
                           uint32_t n, const bt_live_range *ranges, int64_t *out)
 {
     bt_map results;
@@ -169,7 +169,7 @@ static bt_status add_call(struct checker *c, const bt_call *call, int64_t *deepe
     if (call->callee_kind == BT_CALLEE_OP || bt_module_primitive(c->module, call)) {
         const int64_t nbytes = bt_type_nbytes(call->base.type);
         if (!bt_type_is_scalar(call->base.type))
-            grow(&to->kept, nbytes < 0 ? INT64_MAX : nbytes);
+            grow(&to->heap, nbytes < 0 ? INT64_MAX : nbytes);
         return NULL;
     }
     if (!callee || callee->kind != BT_GLOBAL_FUNC)
@@ -185,7 +185,7 @@ static bt_status add_call(struct checker *c, const bt_call *call, int64_t *deepe
                           "budget out, or write the loop out",
                           (long long)c->most, callee->name);
     *deepest = need->frames > *deepest ? need->frames : *deepest;
-    grow(&to->kept, need->kept);
+    grow(&to->heap, need->heap);
     return NULL;
 }
 
@@ -199,7 +199,7 @@ static bt_status find_need(struct checker *c, const bt_func *func, int is_called
     *out = (struct need){ 0 };
     BT_TRY(bt_live_ranges(c->ctx, c->arena, func, &n, &ranges));
     BT_TRY(add_storage(c->arena, n, ranges, &out->own));
-    BT_TRY(add_kept(c, func, is_called, n, ranges, &out->kept));
+    BT_TRY(add_heap(c, func, is_called, n, ranges, &out->heap));
     BT_TRY(bt_block_nested(c->arena, func->block, &blocks));
     for (uint32_t b = 0; b < blocks.len; b++) {
         for (uint32_t i = 0; i < blocks.at[b]->nbinding; i++) {
@@ -230,7 +230,7 @@ static bt_status check_need(struct checker *c, const bt_func *func,
 {
     int64_t found = need->frames;
     bt_text names;
-    grow(&found, need->kept);
+    grow(&found, need->heap);
     if (found <= c->most)
         return NULL;
     bt_text_init(&names, c->arena);
@@ -243,7 +243,7 @@ static bt_status check_need(struct checker *c, const bt_func *func,
     if (found > need->own)
         bt_text_addf(&names,
                      "; %lld are of functions that are called, %lld outlive blocks",
-                     (long long)(need->frames - need->own), (long long)need->kept);
+                     (long long)(need->frames - need->own), (long long)need->heap);
     if (!bt_text_get(&names))
         return bt_no_memory();
     return bt_fail_at(

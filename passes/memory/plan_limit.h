@@ -1,4 +1,4 @@
-/* Whether a planned program keeps to a budget of memory. */
+/* Whether a planned program is within a budget of memory. */
 #ifndef PASSES_MEMORY_PLAN_LIMIT_H
 #define PASSES_MEMORY_PLAN_LIMIT_H
 

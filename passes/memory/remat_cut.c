@@ -13,10 +13,10 @@
  *          Fusion Aware", 2023
  */
 #include "common/max_flow.h"
-#include "memory/keep.h"
+#include "memory/remat.h"
 
 struct cutter {
-    struct keep_plan *plan;
+    struct remat_plan *plan;
     struct flow flow;
     uint32_t source, sink;
     uint32_t *nodes;  /* by value: 1 + the node of `in`, behind which is that of `out` */
@@ -31,7 +31,7 @@ static bt_status arc(struct cutter *c, uint32_t from, uint32_t to, int64_t capac
 
 static bt_status add_value(struct cutter *c, uint32_t number)
 {
-    const struct keep_value *v = &c->plan->values[number];
+    const struct remat_value *v = &c->plan->values[number];
     uint32_t in, out;
     BT_TRY(flow_node(&c->flow, &in));
     BT_TRY(flow_node(&c->flow, &out));
@@ -52,10 +52,10 @@ static bt_status add_value(struct cutter *c, uint32_t number)
 /* Bytes that live on from the peak. */
 static int64_t find_read(struct cutter *c)
 {
-    const struct keep_plan *plan = c->plan;
+    const struct remat_plan *plan = c->plan;
     int64_t sum = 0;
     for (uint32_t i = 0; i < plan->lives.len; i++) {
-        const struct keep_life *life = &plan->lives.at[i];
+        const struct remat_life *life = &plan->lives.at[i];
         if (life->first > plan->at || life->last <= plan->at)
             continue;
         c->is_read[life->value] = 1;
@@ -66,19 +66,19 @@ static int64_t find_read(struct cutter *c)
 
 static bt_status build(struct cutter *c)
 {
-    const struct keep_plan *plan = c->plan;
+    const struct remat_plan *plan = c->plan;
     BT_TRY(flow_node(&c->flow, &c->source));
     BT_TRY(flow_node(&c->flow, &c->sink));
     for (uint32_t s = 0; s <= plan->at && s < plan->steps.len; s++) {
-        const struct keep_step step = plan->steps.at[s];
-        const struct keep_value *v = &plan->values[step.value];
-        if (step.kind == KEEP_FIRST && !v->is_alias && !v->is_pinned)
+        const struct remat_step step = plan->steps.at[s];
+        const struct remat_value *v = &plan->values[step.value];
+        if (step.kind == REMAT_FIRST && !v->is_alias && !v->is_pinned)
             BT_TRY(add_value(c, step.value));
     }
     return NULL;
 }
 
-bt_status keep_cut(struct keep_plan *plan, int *is_changed)
+bt_status remat_cut(struct remat_plan *plan, int *is_changed)
 {
     struct cutter c = { .plan = plan,
                         .flow = { .arena = plan->arena },
@@ -105,8 +105,8 @@ bt_status keep_cut(struct keep_plan *plan, int *is_changed)
     }
     if (kept >= all)
         return NULL;
-    struct keep_plan next = *plan;
-    BT_TRY(keep_again(&next, plan->at, again));
+    struct remat_plan next = *plan;
+    BT_TRY(remat_again(&next, plan->at, again));
     *is_changed = next.peak < plan->peak;
     if (*is_changed)
         *plan = next;

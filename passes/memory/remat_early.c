@@ -8,12 +8,12 @@
  * for what reads the large value itself: the gradients of a step of training, which only count once
  * all of them are known to be finite.
  */
-#include "memory/keep.h"
+#include "memory/remat.h"
 
 enum { SMALL = 64 }; /* one part of so many of what it reads */
 
 /* The last of what a value reads, by its number. */
-static uint32_t last_of(const struct keep_value *v)
+static uint32_t last_of(const struct remat_value *v)
 {
     uint32_t last = 0;
     for (uint32_t i = 0; i < v->in.len; i++)
@@ -23,7 +23,7 @@ static uint32_t last_of(const struct keep_value *v)
     return last;
 }
 
-static int is_small(const struct keep_plan *plan, const struct keep_value *v)
+static int is_small(const struct remat_plan *plan, const struct remat_value *v)
 {
     int64_t nbytes = 0;
     for (uint32_t i = 0; i < v->in.len; i++)
@@ -33,7 +33,7 @@ static int is_small(const struct keep_plan *plan, const struct keep_value *v)
 }
 
 /* What moves stands behind one that stays, and something that stays comes between. */
-static int moves(const struct keep_plan *plan, const uint8_t *moved, uint32_t number)
+static int moves(const struct remat_plan *plan, const uint8_t *moved, uint32_t number)
 {
     const uint32_t last = last_of(&plan->values[number]);
     int any = 0;
@@ -44,11 +44,11 @@ static int moves(const struct keep_plan *plan, const uint8_t *moved, uint32_t nu
     return any;
 }
 
-bt_status keep_early(struct keep_plan *plan, int *is_changed)
+bt_status remat_early(struct remat_plan *plan, int *is_changed)
 {
     uint8_t *moved = BT_NEWS(plan->arena, uint8_t, plan->n);
-    keep_numbers *behind = BT_NEWS(plan->arena, keep_numbers, plan->n);
-    struct keep_plan next = keep_empty(plan);
+    remat_numbers *behind = BT_NEWS(plan->arena, remat_numbers, plan->n);
+    struct remat_plan next = remat_plan_empty(plan);
     *is_changed = 0;
     if (!moved || !behind)
         return bt_no_memory();
@@ -59,15 +59,15 @@ bt_status keep_early(struct keep_plan *plan, int *is_changed)
             return bt_no_memory();
     }
     for (uint32_t i = 0; i < plan->n; i++) {
-        const struct keep_step stays = { i, KEEP_FIRST };
+        const struct remat_step stays = { i, REMAT_FIRST };
         if (!moved[i] && !BT_PUSH(plan->arena, &next.steps, stays))
             return bt_no_memory();
         for (uint32_t k = 0; k < behind[i].len; k++) {
-            const struct keep_step early = { behind[i].at[k], KEEP_EARLY };
+            const struct remat_step early = { behind[i].at[k], REMAT_EARLY };
             if (!BT_PUSH(plan->arena, &next.steps, early))
                 return bt_no_memory();
         }
     }
     *plan = next;
-    return keep_live(plan);
+    return remat_find_lives(plan);
 }

@@ -1,4 +1,4 @@
-#include "memory/keep.h"
+#include "memory/remat.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static int is_plain(const bt_type *type)
 }
 
 /* 0 where no number can be given. */
-static int64_t nbytes_of(const struct keep_facts *f, const bt_type *type)
+static int64_t nbytes_of(const struct remat_facts *f, const bt_type *type)
 {
     bt_subst subst = { .leaf = bound_of };
     if (is_plain(type) && (type->has & (BT_HAS_VAR | BT_HAS_OPAQUE)))
@@ -38,8 +38,8 @@ static int64_t nbytes_of(const struct keep_facts *f, const bt_type *type)
     return n < 0 ? 0 : n;
 }
 
-static bt_status look_at_call(const struct keep_facts *f, const bt_call *call,
-                              struct keep_value *v)
+static bt_status look_at_call(const struct remat_facts *f, const bt_call *call,
+                              struct remat_value *v)
 {
     enum {
         STAYS =
@@ -59,11 +59,11 @@ static bt_status look_at_call(const struct keep_facts *f, const bt_call *call,
     return NULL;
 }
 
-static bt_status look_at(const struct keep_facts *f, const bt_value *value,
-                         struct keep_value *v)
+static bt_status look_at(const struct remat_facts *f, const bt_value *value,
+                         struct remat_value *v)
 {
     const bt_call *call = bt_as_call(value);
-    *v = (struct keep_value){ .value = value };
+    *v = (struct remat_value){ .value = value };
     v->is_alias = value->kind == BT_VALUE_TUPLE || value->kind == BT_VALUE_PROJ;
     v->may_again = v->is_map = v->is_alias;
     if (v->is_alias)
@@ -75,12 +75,12 @@ static bt_status look_at(const struct keep_facts *f, const bt_value *value,
 /* ---- what it reads ---- */
 
 struct reader {
-    const struct keep_facts *facts;
-    struct keep_plan *plan;
+    const struct remat_facts *facts;
+    struct remat_plan *plan;
     bt_map numbers; /* binding -> 1 + its number */
 };
 
-static bt_status add_number(bt_arena *arena, keep_numbers *to, uint32_t number)
+static bt_status add_number(bt_arena *arena, remat_numbers *to, uint32_t number)
 {
     for (uint32_t i = 0; i < to->len; i++) {
         if (to->at[i] == number)
@@ -89,7 +89,8 @@ static bt_status add_number(bt_arena *arena, keep_numbers *to, uint32_t number)
     return BT_PUSH(arena, to, number) ? NULL : bt_no_memory();
 }
 
-static bt_status add_numbers(bt_arena *arena, keep_numbers *to, const keep_numbers *from)
+static bt_status add_numbers(bt_arena *arena, remat_numbers *to,
+                             const remat_numbers *from)
 {
     for (uint32_t i = 0; i < from->len; i++)
         BT_TRY(add_number(arena, to, from->at[i]));
@@ -97,13 +98,13 @@ static bt_status add_numbers(bt_arena *arena, keep_numbers *to, const keep_numbe
 }
 
 static bt_status read_operand(const struct reader *r, const bt_value *operand,
-                              keep_numbers *in, keep_numbers *aliases)
+                              remat_numbers *in, remat_numbers *aliases)
 {
     const uintptr_t number = (uintptr_t)bt_map_find(&r->numbers, operand);
     bt_arena *arena = r->plan->arena;
     if (!number) // of a block around, or a constant
         return NULL;
-    const struct keep_value *v = &r->plan->values[number - 1];
+    const struct remat_value *v = &r->plan->values[number - 1];
     if (!v->is_alias)
         return add_number(arena, in, (uint32_t)number - 1);
     BT_TRY(add_numbers(arena, in, &v->in));
@@ -112,7 +113,7 @@ static bt_status read_operand(const struct reader *r, const bt_value *operand,
 }
 
 static bt_status read_operands(const struct reader *r, const bt_value *value,
-                               struct keep_value *v)
+                               struct remat_value *v)
 {
     for (uint32_t i = 0; i < bt_value_noperand(value); i++)
         BT_TRY(read_operand(r, bt_value_operand(value, i), &v->in, &v->aliases));
@@ -125,7 +126,7 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static bt_status read_all(const struct reader *r, struct keep_value *v)
+static bt_status read_all(const struct reader *r, struct remat_value *v)
 {
     bt_blocks blocks = { 0 };
     BT_TRY(read_operands(r, v->value, v));
@@ -141,7 +142,7 @@ static bt_status read_all(const struct reader *r, struct keep_value *v)
     return NULL;
 }
 
-static void pin(struct keep_plan *plan, const keep_numbers *numbers)
+static void pin(struct remat_plan *plan, const remat_numbers *numbers)
 {
     for (uint32_t i = 0; i < numbers->len; i++) {
         plan->values[numbers->at[i]].is_pinned = 1;
@@ -150,26 +151,26 @@ static void pin(struct keep_plan *plan, const keep_numbers *numbers)
 }
 
 /* Whether it may hold what it reads for longer than it runs. */
-static int holds(const struct keep_facts *f, const struct keep_value *v)
+static int holds(const struct remat_facts *f, const struct remat_value *v)
 {
     return !v->is_alias && !v->may_again &&
            (!is_plain(v->value->type) ||
             (bt_effects_of(f->effects, v->value) & BT_EFFECT_WRITES));
 }
 
-bt_status keep_plan_create(const struct keep_facts *f, const bt_block *block,
-                           struct keep_plan *out)
+bt_status remat_plan_create(const struct remat_facts *f, const bt_block *block,
+                            struct remat_plan *out)
 {
     struct reader r = { .facts = f, .plan = out };
-    struct keep_value result = { 0 };
-    *out = (struct keep_plan){ .ctx = f->ctx, .arena = f->arena, .n = block->nbinding };
+    struct remat_value result = { 0 };
+    *out = (struct remat_plan){ .ctx = f->ctx, .arena = f->arena, .n = block->nbinding };
     bt_map_init(&r.numbers, f->arena, 0);
-    out->values = BT_NEWS(f->arena, struct keep_value, out->n);
+    out->values = BT_NEWS(f->arena, struct remat_value, out->n);
     if (!out->values)
         return bt_no_memory();
     for (uint32_t i = 0; i < out->n; i++) {
         const bt_value *value = block->bindings[i];
-        const struct keep_step step = { i, KEEP_FIRST };
+        const struct remat_step step = { i, REMAT_FIRST };
         BT_TRY(look_at(f, value, &out->values[i]));
         BT_TRY(read_all(&r, &out->values[i]));
         if (holds(f, &out->values[i]))
@@ -180,18 +181,18 @@ bt_status keep_plan_create(const struct keep_facts *f, const bt_block *block,
     }
     BT_TRY(read_operand(&r, block->result, &result.in, &result.aliases));
     pin(out, &result.in);
-    return keep_live(out);
+    return remat_find_lives(out);
 }
 
 /* ---- lives ---- */
 
-static void read_life(struct keep_life *life, uint32_t step)
+static void read_life(struct remat_life *life, uint32_t step)
 {
     life->last = step;
     life->nread++;
 }
 
-int64_t keep_nbytes(const struct keep_plan *plan, const struct keep_life *life)
+int64_t remat_life_nbytes(const struct remat_plan *plan, const struct remat_life *life)
 {
     const uint32_t reader = plan->steps.at[life->last].value;
     return life->nread == 1 && plan->values[reader].is_map
@@ -200,17 +201,17 @@ int64_t keep_nbytes(const struct keep_plan *plan, const struct keep_life *life)
 }
 
 /* Finds the lives that are made in the bytes of one that ends there. */
-static void lay_over(struct keep_plan *plan, uint32_t *now)
+static void lay_over(struct remat_plan *plan, uint32_t *now)
 {
     memset(now, 0, plan->n * sizeof(*now));
     for (uint32_t i = 0; i < plan->lives.len; i++) {
-        struct keep_life *life = &plan->lives.at[i];
-        const struct keep_value *v = &plan->values[life->value];
+        struct remat_life *life = &plan->lives.at[i];
+        const struct remat_value *v = &plan->values[life->value];
         for (uint32_t k = 0; k < v->over.len && !life->over && life->nread; k++) {
             const uint32_t number = now[v->over.at[k]];
-            struct keep_life *under = &plan->lives.at[number - 1];
+            struct remat_life *under = &plan->lives.at[number - 1];
             if (under->is_under || under->last != life->first ||
-                keep_nbytes(plan, under) != keep_nbytes(plan, life))
+                remat_life_nbytes(plan, under) != remat_life_nbytes(plan, life))
                 continue;
             life->over = number;
             under->is_under = 1;
@@ -219,7 +220,7 @@ static void lay_over(struct keep_plan *plan, uint32_t *now)
     }
 }
 
-bt_status keep_live(struct keep_plan *plan)
+bt_status remat_find_lives(struct remat_plan *plan)
 {
     uint32_t *now = BT_NEWS(plan->arena, uint32_t, plan->n); // 1 + the life of each
     int64_t *change = BT_NEWS(plan->arena, int64_t, plan->steps.len + 1), sum = 0;
@@ -228,8 +229,8 @@ bt_status keep_live(struct keep_plan *plan)
     plan->lives.len = 0;
     for (uint32_t s = 0; s < plan->steps.len; s++) {
         const uint32_t number = plan->steps.at[s].value;
-        const struct keep_value *v = &plan->values[number];
-        const struct keep_life life = { .value = number, .first = s, .last = s };
+        const struct remat_value *v = &plan->values[number];
+        const struct remat_life life = { .value = number, .first = s, .last = s };
         if (v->is_alias) // who reads it reads on
             continue;
         for (uint32_t i = 0; i < v->in.len; i++)
@@ -240,9 +241,9 @@ bt_status keep_live(struct keep_plan *plan)
     }
     lay_over(plan, now);
     for (uint32_t i = 0; i < plan->lives.len; i++) {
-        const struct keep_life *life = &plan->lives.at[i];
-        change[life->first + (life->over != 0)] += keep_nbytes(plan, life);
-        change[life->last + 1] -= keep_nbytes(plan, life);
+        const struct remat_life *life = &plan->lives.at[i];
+        change[life->first + (life->over != 0)] += remat_life_nbytes(plan, life);
+        change[life->last + 1] -= remat_life_nbytes(plan, life);
     }
     plan->peak = plan->at = 0;
     plan->nbytes = change;
@@ -259,9 +260,9 @@ bt_status keep_live(struct keep_plan *plan)
 
 /* ---- computing again ---- */
 
-struct keep_plan keep_empty(const struct keep_plan *plan)
+struct remat_plan remat_plan_empty(const struct remat_plan *plan)
 {
-    struct keep_plan empty = *plan;
+    struct remat_plan empty = *plan;
     empty.steps.at = NULL;
     empty.steps.len = empty.steps.cap = 0;
     empty.lives.at = NULL;
@@ -271,10 +272,10 @@ struct keep_plan keep_empty(const struct keep_plan *plan)
 
 /* Of a step's values and what these are computed of, those that are still to be computed again,
  * in order. */
-static bt_status find_due(struct keep_plan *plan, uint32_t value, uint8_t *due,
-                          keep_numbers *out)
+static bt_status find_due(struct remat_plan *plan, uint32_t value, uint8_t *due,
+                          remat_numbers *out)
 {
-    keep_numbers rest = { 0 };
+    remat_numbers rest = { 0 };
     out->len = 0;
     BT_TRY(add_numbers(plan->arena, &rest, &plan->values[value].in));
     while (rest.len) {
@@ -291,24 +292,24 @@ static bt_status find_due(struct keep_plan *plan, uint32_t value, uint8_t *due,
     return NULL;
 }
 
-bt_status keep_again(struct keep_plan *plan, uint32_t at, const uint8_t *again)
+bt_status remat_again(struct remat_plan *plan, uint32_t at, const uint8_t *again)
 {
     uint8_t *due = BT_NEWS(plan->arena, uint8_t, plan->n);
-    keep_numbers now = { 0 };
-    struct keep_plan next = keep_empty(plan);
+    remat_numbers now = { 0 };
+    struct remat_plan next = remat_plan_empty(plan);
     if (!due)
         return bt_no_memory();
     for (uint32_t i = 0; i < plan->n; i++)
         due[i] = again[i];
     for (uint32_t s = 0; s < plan->steps.len; s++) {
-        const struct keep_step step = plan->steps.at[s];
-        const struct keep_value *v = &plan->values[step.value];
-        if (s > at && step.kind == KEEP_AGAIN && again[step.value] && !due[step.value])
+        const struct remat_step step = plan->steps.at[s];
+        const struct remat_value *v = &plan->values[step.value];
+        if (s > at && step.kind == REMAT_AGAIN && again[step.value] && !due[step.value])
             continue; // it has been computed again for those before
         if (s > at && !v->is_alias) {
             BT_TRY(find_due(plan, step.value, due, &now));
             for (uint32_t i = 0; i < now.len; i++) {
-                const struct keep_step more = { now.at[i], KEEP_AGAIN };
+                const struct remat_step more = { now.at[i], REMAT_AGAIN };
                 if (!BT_PUSH(plan->arena, &next.steps, more))
                     return bt_no_memory();
             }
@@ -318,13 +319,13 @@ bt_status keep_again(struct keep_plan *plan, uint32_t at, const uint8_t *again)
         if (!BT_PUSH(plan->arena, &next.steps, step))
             return bt_no_memory();
     }
-    BT_TRY(keep_live(&next));
+    BT_TRY(remat_find_lives(&next));
     *plan = next;
     return NULL;
 }
 
 /* How often what an alias is made of has been computed: a sum that only grows. */
-static uint32_t age_of(const struct keep_value *alias, const uint32_t *times)
+static uint32_t age_of(const struct remat_value *alias, const uint32_t *times)
 {
     uint32_t sum = 0;
     for (uint32_t i = 0; i < alias->in.len; i++)
@@ -332,17 +333,17 @@ static uint32_t age_of(const struct keep_value *alias, const uint32_t *times)
     return sum;
 }
 
-bt_status keep_aliases(struct keep_plan *plan)
+bt_status remat_aliases(struct remat_plan *plan)
 {
     uint32_t *times = BT_NEWS(plan->arena, uint32_t, plan->n); // or age, of an alias
-    struct keep_plan next = keep_empty(plan);
+    struct remat_plan next = remat_plan_empty(plan);
     if (!times)
         return bt_no_memory();
     for (uint32_t s = 0; s < plan->steps.len; s++) {
-        const struct keep_step step = plan->steps.at[s];
-        const struct keep_value *v = &plan->values[step.value];
+        const struct remat_step step = plan->steps.at[s];
+        const struct remat_value *v = &plan->values[step.value];
         for (uint32_t i = 0; i < v->aliases.len; i++) {
-            const struct keep_step more = { v->aliases.at[i], KEEP_AGAIN };
+            const struct remat_step more = { v->aliases.at[i], REMAT_AGAIN };
             const uint32_t age = age_of(&plan->values[more.value], times);
             if (times[more.value] == age)
                 continue;

@@ -11,7 +11,7 @@
  * into equal segments: what stands at their ends is kept, and all between is computed again (T. Chen et
  * al., "Training Deep Nets with Sublinear Memory Cost", 2016).
  */
-#include "memory/keep.h"
+#include "memory/remat.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ struct candidate {
 };
 
 struct budget {
-    struct keep_plan *plan;
+    struct remat_plan *plan;
     bt_vec(struct candidate) candidates;
     uint32_t *reads;   /* by life: the last read up to the peak, ... */
     uint32_t *nexts;   /* ... and the first behind it */
@@ -36,7 +36,7 @@ struct budget {
 
 static bt_status find_reads(struct budget *b)
 {
-    const struct keep_plan *plan = b->plan;
+    const struct remat_plan *plan = b->plan;
     uint32_t nlife = 0;
     b->reads = BT_NEWS(plan->arena, uint32_t, plan->lives.len);
     b->nexts = BT_NEWS(plan->arena, uint32_t, plan->lives.len);
@@ -45,7 +45,7 @@ static bt_status find_reads(struct budget *b)
     if (!b->reads || !b->nexts || !b->now || !b->earlier)
         return bt_no_memory();
     for (uint32_t s = 0; s < plan->steps.len; s++) {
-        const struct keep_value *v = &plan->values[plan->steps.at[s].value];
+        const struct remat_value *v = &plan->values[plan->steps.at[s].value];
         if (v->is_alias)
             continue;
         for (uint32_t i = 0; i < v->in.len; i++) {
@@ -75,18 +75,18 @@ static int is_there(const struct budget *b, uint32_t value, uint32_t step)
 static bt_status find_chain(const struct budget *b, uint32_t value, uint32_t step,
                             uint8_t *again, double *ns)
 {
-    const struct keep_plan *plan = b->plan;
-    keep_numbers rest = { 0 };
+    const struct remat_plan *plan = b->plan;
+    remat_numbers rest = { 0 };
     *ns = 0;
     if (!BT_PUSH(plan->arena, &rest, value))
         return bt_no_memory();
     again[value] = 1;
     while (rest.len) {
-        const struct keep_value *v = &plan->values[rest.at[--rest.len]];
+        const struct remat_value *v = &plan->values[rest.at[--rest.len]];
         *ns += v->ns;
         for (uint32_t i = 0; i < v->in.len; i++) {
             const uint32_t number = v->in.at[i];
-            const struct keep_value *in = &plan->values[number];
+            const struct remat_value *in = &plan->values[number];
             if (again[number] || !in->nbytes || !in->may_again ||
                 is_there(b, number, step))
                 continue;
@@ -107,11 +107,11 @@ static int by_score(const void *a, const void *b)
 
 static bt_status find_candidates(struct budget *b, uint8_t *again)
 {
-    const struct keep_plan *plan = b->plan;
+    const struct remat_plan *plan = b->plan;
     b->candidates.len = 0;
     for (uint32_t i = 0; i < plan->lives.len; i++) {
-        const struct keep_life *life = &plan->lives.at[i];
-        const struct keep_value *v = &plan->values[life->value];
+        const struct remat_life *life = &plan->lives.at[i];
+        const struct remat_value *v = &plan->values[life->value];
         struct candidate c = { .life = i, .from = b->reads[i], .to = b->nexts[i] };
         double ns;
         if (life->first >= plan->at || c.from == plan->at || !c.to || !v->nbytes ||
@@ -129,7 +129,7 @@ static bt_status find_candidates(struct budget *b, uint8_t *again)
 }
 
 /* What lives beyond the budget, summed over the steps. */
-static double excess_of(const struct keep_plan *plan, int64_t most)
+static double excess_of(const struct remat_plan *plan, int64_t most)
 {
     double sum = 0;
     for (uint32_t s = 0; s < plan->steps.len; s++)
@@ -142,7 +142,7 @@ static double excess_of(const struct keep_plan *plan, int64_t most)
  * turn. */
 enum rule { BY_PEAK, BY_EXCESS };
 
-static bt_status lower(struct keep_plan *plan, int64_t most, enum rule rule,
+static bt_status lower(struct remat_plan *plan, int64_t most, enum rule rule,
                        int *is_lower)
 {
     const double excess = excess_of(plan, most);
@@ -157,10 +157,10 @@ static bt_status lower(struct keep_plan *plan, int64_t most, enum rule rule,
     for (uint32_t i = 0; i < b.candidates.len && i < MAX_TRIES; i++) {
         const struct candidate *c = &b.candidates.at[i];
         const void *mark = bt_arena_mark(plan->arena);
-        struct keep_plan next = *plan;
+        struct remat_plan next = *plan;
         memset(again, 0, plan->n);
         BT_TRY(find_chain(&b, plan->lives.at[c->life].value, c->to, again, &ns));
-        BT_TRY(keep_again(&next, plan->at, again));
+        BT_TRY(remat_again(&next, plan->at, again));
         if (next.nbytes[plan->at] < plan->nbytes[plan->at] &&
             (rule == BY_PEAK ? next.peak <= plan->peak
                              : excess_of(&next, most) < excess)) {
@@ -174,10 +174,10 @@ static bt_status lower(struct keep_plan *plan, int64_t most, enum rule rule,
 }
 
 /* The best plan on the way. tries_peak: chains are chosen by the peak as long as there are some. */
-static bt_status fit(const struct keep_plan *from, int64_t most, int tries_peak,
-                     struct keep_plan *out)
+static bt_status fit(const struct remat_plan *from, int64_t most, int tries_peak,
+                     struct remat_plan *out)
 {
-    struct keep_plan now = *from;
+    struct remat_plan now = *from;
     int is_lower = 1;
     *out = now;
     // each round takes a step's bytes down; a value is computed again a few times at most
@@ -198,33 +198,33 @@ static bt_status fit(const struct keep_plan *from, int64_t most, int tries_peak,
 
 /* Of what is made before the peak and lives beyond it every `each`-th stays, from one on; all else is
  * computed again from there. */
-static bt_status cut_segments(const struct keep_plan *from, uint32_t each, uint32_t first,
-                              struct keep_plan *out)
+static bt_status cut_segments(const struct remat_plan *from, uint32_t each,
+                              uint32_t first, struct remat_plan *out)
 {
     uint8_t *again = BT_NEWS(from->arena, uint8_t, from->n);
     uint32_t n = 0;
     if (!again)
         return bt_no_memory();
     for (uint32_t i = 0; i < from->lives.len; i++) {
-        const struct keep_life *life = &from->lives.at[i];
-        const struct keep_value *v = &from->values[life->value];
+        const struct remat_life *life = &from->lives.at[i];
+        const struct remat_value *v = &from->values[life->value];
         if (life->first >= from->at || !v->nbytes || !v->may_again)
             continue;
         again[life->value] = life->last <= from->at || n++ % each != first;
     }
     *out = *from;
-    return keep_again(out, from->at, again);
+    return remat_again(out, from->at, again);
 }
 
 /* The cut into equal segments that has the least peak. */
-static bt_status best_segments(const struct keep_plan *from, struct keep_plan *out)
+static bt_status best_segments(const struct remat_plan *from, struct remat_plan *out)
 {
     static const uint32_t lengths[] = { 2, 3, 4, 6, 8, 12, 16 };
     *out = *from;
     for (uint32_t i = 0; i < BT_COUNT(lengths); i++) {
         for (uint32_t first = 0; first < lengths[i]; first++) {
             const void *mark = bt_arena_mark(from->arena);
-            struct keep_plan next;
+            struct remat_plan next;
             BT_TRY(cut_segments(from, lengths[i], first, &next));
             if (next.peak < out->peak)
                 *out = next;
@@ -237,18 +237,18 @@ static bt_status best_segments(const struct keep_plan *from, struct keep_plan *o
 
 /* ---- all ways ---- */
 
-static int is_better(const struct keep_plan *plan, const struct keep_plan *best,
+static int is_better(const struct remat_plan *plan, const struct remat_plan *best,
                      int64_t most)
 {
-    return plan->peak <= most && best->peak <= most ? keep_ns(plan) < keep_ns(best)
+    return plan->peak <= most && best->peak <= most ? remat_ns(plan) < remat_ns(best)
                                                     : plan->peak < best->peak;
 }
 
-static bt_status fit_from(const struct keep_plan *from, int64_t most,
-                          struct keep_plan *best)
+static bt_status fit_from(const struct remat_plan *from, int64_t most,
+                          struct remat_plan *best)
 {
     for (int tries_peak = 0; tries_peak < 2; tries_peak++) {
-        struct keep_plan plan;
+        struct remat_plan plan;
         BT_TRY(fit(from, most, tries_peak, &plan));
         if (is_better(&plan, best, most))
             *best = plan;
@@ -256,10 +256,10 @@ static bt_status fit_from(const struct keep_plan *from, int64_t most,
     return NULL;
 }
 
-bt_status keep_fit(struct keep_plan *plan, int64_t most, int *fits)
+bt_status remat_fit(struct remat_plan *plan, int64_t most, int *fits)
 {
-    const struct keep_plan from = *plan;
-    struct keep_plan segments;
+    const struct remat_plan from = *plan;
+    struct remat_plan segments;
     BT_TRY(fit_from(&from, most, plan));
     if (plan->peak > most) {
         BT_TRY(best_segments(&from, &segments));

@@ -1,11 +1,11 @@
 /* What it costs to call a primitive function: its time, and the memory of its kernels. */
-#include "memory/keep.h"
 #include "memory/pieces.h"
+#include "memory/remat.h"
 
 struct cost {
     double ns;
     int64_t nscratch;
-    keep_numbers over; /* arguments in whose bytes the result may be made */
+    remat_numbers over; /* arguments in whose bytes the result may be made */
 };
 
 /* A multiply-add, and a byte that is read or written, where no target says more. */
@@ -25,11 +25,11 @@ static int64_t scratch_of(const bt_lowering *l)
 {
     int64_t temps = 0, most = 0;
     for (uint32_t i = 0; i < l->ntemp; i++)
-        temps += pieces_round_up(sample_of(l->temps[i]), KEEP_ALIGN);
+        temps += pieces_round_up(sample_of(l->temps[i]), REMAT_ALIGN);
     for (uint32_t i = 0; i < l->nkernel; i++) {
         const bt_type *workspace = l->kernels[i]->workspace;
         const int64_t n =
-            workspace ? pieces_round_up(sample_of(workspace), KEEP_ALIGN) : 0;
+            workspace ? pieces_round_up(sample_of(workspace), REMAT_ALIGN) : 0;
         most = n > most ? n : most;
     }
     return temps + most;
@@ -38,7 +38,7 @@ static int64_t scratch_of(const bt_lowering *l)
 /* Of a function that is one kernel: its arguments in whose bytes its result may be made. Tuples
  * are left out. */
 static bt_status find_over(bt_arena *arena, const bt_func *func, const bt_lowering *l,
-                           keep_numbers *out)
+                           remat_numbers *out)
 {
     const bt_kernel *kernel = l->nkernel == 1 ? l->kernels[0] : NULL;
     int is_simple = bt_tensor_dtype(func->result) != 0;
@@ -54,7 +54,7 @@ static bt_status find_over(bt_arena *arena, const bt_func *func, const bt_loweri
     return NULL;
 }
 
-static bt_status ask_target(const struct keep_facts *f, const bt_func *func,
+static bt_status ask_target(const struct remat_facts *f, const bt_func *func,
                             struct cost *out, int *is_known)
 {
     bt_lowering lowering = { 0 };
@@ -81,7 +81,7 @@ static bt_status ask_target(const struct keep_facts *f, const bt_func *func,
     return NULL;
 }
 
-static bt_status cost_of(const struct keep_facts *f, const bt_func *func,
+static bt_status cost_of(const struct remat_facts *f, const bt_func *func,
                          struct cost *out)
 {
     int is_known;
@@ -102,8 +102,8 @@ static bt_status cost_of(const struct keep_facts *f, const bt_func *func,
 }
 
 /* The values that a call's result may be made over. */
-static bt_status add_over(struct keep_plan *plan, const bt_call *call,
-                          const keep_numbers *over, struct keep_value *v)
+static bt_status add_over(struct remat_plan *plan, const bt_call *call,
+                          const remat_numbers *over, struct remat_value *v)
 {
     for (uint32_t i = 0; i < over->len; i++) {
         const bt_value *arg = call->args[over->at[i]];
@@ -116,7 +116,7 @@ static bt_status add_over(struct keep_plan *plan, const bt_call *call,
     return NULL;
 }
 
-bt_status keep_costs(const struct keep_facts *f, struct keep_plan *plan)
+bt_status remat_costs(const struct remat_facts *f, struct remat_plan *plan)
 {
     bt_map known;
     bt_map_init(&known, f->arena, 0);
@@ -136,10 +136,10 @@ bt_status keep_costs(const struct keep_facts *f, struct keep_plan *plan)
         plan->values[i].nscratch = cost->nscratch;
         BT_TRY(add_over(plan, call, &cost->over, &plan->values[i]));
     }
-    return keep_live(plan);
+    return remat_find_lives(plan);
 }
 
-double keep_ns(const struct keep_plan *plan)
+double remat_ns(const struct remat_plan *plan)
 {
     double sum = 0;
     for (uint32_t s = 0; s < plan->steps.len; s++)

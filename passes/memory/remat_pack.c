@@ -1,6 +1,6 @@
 /* The bytes that a plan takes once each life has an offset: the largest first, each at the lowest place
  * that is free while it lives. */
-#include "memory/keep.h"
+#include "memory/remat.h"
 
 #include <stdlib.h>
 
@@ -21,14 +21,16 @@ static int by_size(const void *a, const void *b)
 }
 
 /* What is made in the bytes of others is one piece with them. */
-static bt_status add_packed(const struct keep_plan *plan, struct packed *all, uint32_t *n)
+static bt_status add_packed(const struct remat_plan *plan, struct packed *all,
+                            uint32_t *n)
 {
     uint32_t *pieces = BT_NEWS(plan->arena, uint32_t, plan->lives.len);
     if (!pieces)
         return bt_no_memory();
     for (uint32_t i = 0; i < plan->lives.len; i++) {
-        const struct keep_life *life = &plan->lives.at[i];
-        const int64_t nbytes = pieces_round_up(keep_nbytes(plan, life), KEEP_ALIGN);
+        const struct remat_life *life = &plan->lives.at[i];
+        const int64_t nbytes =
+            pieces_round_up(remat_life_nbytes(plan, life), REMAT_ALIGN);
         pieces[i] = life->over ? pieces[life->over - 1] : *n;
         if (life->over)
             all[pieces[i]].last = life->last;
@@ -60,7 +62,7 @@ static int64_t place(const struct packed *one, uint32_t n, struct packed *const 
     return end;
 }
 
-bt_status keep_pack(const struct keep_plan *plan, int64_t *out)
+bt_status remat_pack(const struct remat_plan *plan, int64_t *out)
 {
     const size_t room = (size_t)plan->lives.len + plan->steps.len;
     struct packed *all = BT_NEWS(plan->arena, struct packed, room);

@@ -6,13 +6,13 @@
  * Pass keep-or-recompute leaves such copies, of what is cheap. Where a budget is not met with them,
  * they hold what they are made of, and which of both is kept is to be chosen anew.
  */
-#include "memory/keep.h"
+#include "memory/remat.h"
 
 #include <string.h>
 
 struct merging {
-    const struct keep_facts *facts;
-    struct keep_plan *plan;
+    const struct remat_facts *facts;
+    struct remat_plan *plan;
     bt_map numbers; /* binding -> 1 + its number */
     bt_map
         last; /* primitive function -> 1 + the last value so far that is one of its calls */
@@ -22,7 +22,7 @@ struct merging {
 static const bt_value *first_of(const struct merging *m, const bt_value *value)
 {
     const uintptr_t number = (uintptr_t)bt_map_find(&m->numbers, value);
-    const struct keep_value *v = number ? &m->plan->values[number - 1] : NULL;
+    const struct remat_value *v = number ? &m->plan->values[number - 1] : NULL;
     return v && v->same ? m->plan->values[v->same - 1].value : value;
 }
 
@@ -38,7 +38,7 @@ static int is_same(const struct merging *m, const bt_call *a, const bt_call *b)
 /* Whether a value is the same as one before it, which then stands for it. */
 static bt_status find_same(struct merging *m, uint32_t number)
 {
-    struct keep_value *all = m->plan->values, *v = &all[number];
+    struct remat_value *all = m->plan->values, *v = &all[number];
     const bt_call *call = v->may_again ? bt_as_call(v->value) : NULL;
     const bt_global *callee = bt_module_primitive(m->facts->module, call);
     if (!callee)
@@ -56,7 +56,7 @@ static bt_status find_same(struct merging *m, uint32_t number)
 }
 
 /* Those that are gone are the first ones, each once. */
-static void rename(const struct keep_plan *plan, keep_numbers *numbers)
+static void rename(const struct remat_plan *plan, remat_numbers *numbers)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < numbers->len; i++) {
@@ -71,9 +71,9 @@ static void rename(const struct keep_plan *plan, keep_numbers *numbers)
     numbers->len = n;
 }
 
-static bt_status copy_numbers(bt_arena *arena, keep_numbers *numbers)
+static bt_status copy_numbers(bt_arena *arena, remat_numbers *numbers)
 {
-    keep_numbers copy = { 0 };
+    remat_numbers copy = { 0 };
     for (uint32_t i = 0; i < numbers->len; i++) {
         if (!BT_PUSH(arena, &copy, numbers->at[i]))
             return bt_no_memory();
@@ -82,14 +82,15 @@ static bt_status copy_numbers(bt_arena *arena, keep_numbers *numbers)
     return NULL;
 }
 
-bt_status keep_merge(const struct keep_facts *f, struct keep_plan *plan, int *is_changed)
+bt_status remat_merge(const struct remat_facts *f, struct remat_plan *plan,
+                      int *is_changed)
 {
     struct merging m = { .facts = f,
                          .plan = plan,
                          .before = BT_NEWS(plan->arena, uint32_t, plan->n) };
-    const struct keep_plan from = *plan;
-    *plan = keep_empty(&from);
-    plan->values = BT_NEWS(plan->arena, struct keep_value, plan->n);
+    const struct remat_plan from = *plan;
+    *plan = remat_plan_empty(&from);
+    plan->values = BT_NEWS(plan->arena, struct remat_value, plan->n);
     *is_changed = 0;
     bt_map_init(&m.numbers, plan->arena, 0);
     bt_map_init(&m.last, plan->arena, 0);
@@ -97,7 +98,7 @@ bt_status keep_merge(const struct keep_facts *f, struct keep_plan *plan, int *is
         return bt_no_memory();
     memcpy(plan->values, from.values, plan->n * sizeof(*plan->values));
     for (uint32_t i = 0; i < plan->n; i++) {
-        struct keep_value *v = &plan->values[i];
+        struct remat_value *v = &plan->values[i];
         v->same = 0;
         BT_TRY(find_same(&m, i));
         *is_changed |= v->same != 0;
@@ -113,5 +114,5 @@ bt_status keep_merge(const struct keep_facts *f, struct keep_plan *plan, int *is
             !BT_PUSH(plan->arena, &plan->steps, from.steps.at[s]))
             return bt_no_memory();
     }
-    return keep_live(plan);
+    return remat_find_lives(plan);
 }

@@ -28,7 +28,7 @@ static void training_close(bt_training *t)
     bt_tensor_unref(t->run);
     bt_tensor_unref(t->scale);
     bt_module_unref(t->model);
-    initial_forget(t);
+    training_initial_forget(t);
     choice_forget(&t->loss);
     choice_forget(&t->optimizer);
     choice_forget(&t->schedule);
@@ -49,7 +49,7 @@ static bt_status training_open(bt_ctx *ctx, const bt_module *model,
     memcpy(&t->options, options,
            nbytes < sizeof(t->options) ? nbytes : sizeof(t->options));
     t->nmicro = t->options.nmicro ? t->options.nmicro : 1;
-    bt_status status = options_check(t);
+    bt_status status = training_options_check(t);
     t->options.loss_scale = t->options.loss_scale > 0 ? t->options.loss_scale : 1;
     if (!status && t->options.scale_steps > 0)
         status = bt_tensor_scalar(ctx, BT_FLOAT32, t->options.loss_scale, &t->scale);
@@ -149,7 +149,7 @@ static void add_seed(struct bt_training *t, struct args *args, uint32_t micro)
     if (!t->has_key)
         return;
     bt_tensor_set_int(t->run, 0, t->info.step * t->nmicro + micro);
-    add_args(args, 1, (bt_tensor *[]){ initial_seed(t) });
+    add_args(args, 1, (bt_tensor *[]){ training_initial_seed(t) });
     add_args(args, 1, &t->run);
 }
 
@@ -180,7 +180,7 @@ static void add_result(struct bt_training *t, const bt_program *program, uint32_
 static int are_finite(uint32_t n, bt_tensor *const *tensors)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (!is_all_finite(tensors[i]))
+        if (!training_is_finite(tensors[i]))
             return 0;
     }
     return 1;
@@ -230,7 +230,8 @@ static bt_status add_gradients(struct bt_training *t, bt_tensor *const *batches,
         BT_TRY(run_program(t->adding, &args, n, t->next_sums));
         *is_fine = isfinite(number_at(t->adding, n)) && are_finite(n, t->next_sums);
         if (!*is_fine)
-            return lower_scale(t) ? NULL : first_bad(t, "train.add", args.n, args.at);
+            return lower_scale(t) ? NULL
+                                  : training_first_bad(t, "train.add", args.n, args.at);
         add_result(t, t->adding, n, sum);
         bt_tensor **kept = t->sums;
         t->sums = t->next_sums;
@@ -264,7 +265,8 @@ static bt_status try_step(struct bt_training *t, bt_tensor *const *batches,
     BT_TRY(run_program(t->stepping, &args, outs.n, outs.at));
     *is_fine = number_at(t->stepping, outs.n) == 1;
     if (!*is_fine)
-        return lower_scale(t) ? NULL : first_bad(t, "train.step", args.n, args.at);
+        return lower_scale(t) ? NULL
+                              : training_first_bad(t, "train.step", args.n, args.at);
     add_result(t, t->stepping, outs.n + 1, sum);
     return NULL;
 }
@@ -337,11 +339,11 @@ static const bt_trainer trainers[] = {
         .info = training_info,
         .step = training_step,
         .evaluate = training_evaluate,
-        .save = checkpoint_save,
-        .load = checkpoint_load,
-        .note = checkpoint_note,
-        .freeze = freeze_model,
-        .order = initial_order,
+        .save = training_checkpoint_save,
+        .load = training_checkpoint_load,
+        .note = training_checkpoint_note,
+        .freeze = training_freeze,
+        .order = training_initial_order,
         .check = training_check,
     },
     { 0 },

@@ -72,11 +72,11 @@ void training_quote(bt_text *, const char *);
 
 /* ---- training_programs.c ---- */
 /* The text of a step, in the folder; its programs, and what parameters begin as. */
-bt_status programs_open(struct bt_training *) BT_MUST_USE;
+bt_status training_programs_open(struct bt_training *) BT_MUST_USE;
 
 /* ---- training_options.c ---- */
 /* errors  BT_ERR_ARGUMENT: one of them is out of its range, and is named */
-bt_status options_check(const struct bt_training *) BT_MUST_USE;
+bt_status training_options_check(const struct bt_training *) BT_MUST_USE;
 
 /* ---- training_choose.c ---- */
 bt_status training_choose(struct bt_training *, const bt_module *model) BT_MUST_USE;
@@ -92,38 +92,40 @@ bt_status training_mode(struct bt_training *, bt_module *lifted, bt_module **out
 /* ---- training_text.c ---- */
 /* The program of a step, an evaluation, and sums of gradients. `whole`: with the places in the
  * model, and how a training begins. */
-bt_status step_text(struct bt_training *, int whole, bt_text *out) BT_MUST_USE;
+bt_status training_text(struct bt_training *, int whole, bt_text *out) BT_MUST_USE;
 
 /* ---- training_initial.c ---- */
 /* Values of parameters, of those that are not drawn, and how the others are. */
-bt_status initial_choose(struct bt_training *, const bt_module *lifted) BT_MUST_USE;
-void initial_forget(struct bt_training *);
+bt_status training_initial_choose(struct bt_training *,
+                                  const bt_module *lifted) BT_MUST_USE;
+void training_initial_forget(struct bt_training *);
 /* Functions of the program: what is drawn, and the order of samples. */
-void initial_text(const struct bt_training *, bt_text *out);
+void training_initial_text(const struct bt_training *, bt_text *out);
 /* Draws them. */
-bt_status initial_draw(struct bt_training *) BT_MUST_USE;
+bt_status training_initial_draw(struct bt_training *) BT_MUST_USE;
 /* The key of the seed. */
-bt_tensor *initial_seed(struct bt_training *);
-bt_status initial_order(bt_training *, int64_t epoch, int64_t n,
-                        int64_t *out) BT_MUST_USE;
+bt_tensor *training_initial_seed(struct bt_training *);
+bt_status training_initial_order(bt_training *, int64_t epoch, int64_t n,
+                                 int64_t *out) BT_MUST_USE;
 
 /* ---- training_first_bad.c ---- */
 /* Parameters, moments and state are numbers; which one is not, and what made it.
  * errors  BT_ERR_RUNTIME */
-bt_status check_values(struct bt_training *) BT_MUST_USE;
+bt_status training_values_check(struct bt_training *) BT_MUST_USE;
 /* Runs a function of the program again, and names what was NaN or infinite first. */
-bt_status first_bad(struct bt_training *, const char *entry, uint32_t narg,
-                    bt_tensor *const *args) BT_FAILURE;
+bt_status training_first_bad(struct bt_training *, const char *entry, uint32_t narg,
+                             bt_tensor *const *args) BT_FAILURE;
 /* Whether all of a tensor of float32 is finite. */
-int is_all_finite(const bt_tensor *);
+int training_is_finite(const bt_tensor *);
 
 /* ---- training_checkpoint.c ---- */
-bt_status checkpoint_save(bt_training *, const char *path,
-                          const bt_training_note *) BT_MUST_USE;
-bt_status checkpoint_load(bt_training *, const char *path, uint32_t params) BT_MUST_USE;
-const char *checkpoint_note(const bt_training *, const char *name);
+bt_status training_checkpoint_save(bt_training *, const char *path,
+                                   const bt_training_note *) BT_MUST_USE;
+bt_status training_checkpoint_load(bt_training *, const char *path,
+                                   uint32_t params) BT_MUST_USE;
+const char *training_checkpoint_note(const bt_training *, const char *name);
 
 /* ---- training_freeze.c ---- */
-bt_status freeze_model(bt_training *, bt_module **out) BT_MUST_USE;
+bt_status training_freeze(bt_training *, bt_module **out) BT_MUST_USE;
 
 #endif

@@ -120,7 +120,7 @@ static bt_status save(bt_training *t, const char *path, const bt_training_note *
     if (!all)
         return bt_no_memory();
     BT_TRY(check_notes(t->ctx, notes, n));
-    BT_TRY(check_values(t));
+    BT_TRY(training_values_check(t));
     const bt_training_note own[MAX_OWN] = {
         { OWN[0], FORMAT },
         { OWN[1], t->digest },
@@ -145,7 +145,8 @@ static bt_status save(bt_training *t, const char *path, const bt_training_note *
     return bt_file_write(t->ctx, path, bytes.at, bytes.len);
 }
 
-bt_status checkpoint_save(bt_training *t, const char *path, const bt_training_note *notes)
+bt_status training_checkpoint_save(bt_training *t, const char *path,
+                                   const bt_training_note *notes)
 {
     bt_arena *arena = bt_ctx_scratch(t->ctx);
     const void *mark = bt_arena_mark(arena);
@@ -165,7 +166,7 @@ static const char *find_note(const bt_training_note *notes, const char *name)
     return NULL;
 }
 
-const char *checkpoint_note(const bt_training *t, const char *name)
+const char *training_checkpoint_note(const bt_training *t, const char *name)
 {
     return find_note(t->notes, name);
 }
@@ -334,7 +335,7 @@ static bt_status load(bt_training *t, const char *path, const bt_file *bytes,
     return NULL;
 }
 
-bt_status checkpoint_load(bt_training *t, const char *path, uint32_t params)
+bt_status training_checkpoint_load(bt_training *t, const char *path, uint32_t params)
 {
     bt_file *bytes;
     BT_TRY(bt_file_read(t->ctx, path, &bytes));

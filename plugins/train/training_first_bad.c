@@ -15,7 +15,7 @@ struct search {
     const bt_value *nan, *infinite; /* the first ones */
 };
 
-int is_all_finite(const bt_tensor *t)
+int training_is_finite(const bt_tensor *t)
 {
     const float *at = t->data;
     float sum = 0;
@@ -115,11 +115,11 @@ static bt_status tell(struct search *s)
     return status;
 }
 
-bt_status check_values(struct bt_training *t)
+bt_status training_values_check(struct bt_training *t)
 {
     const uint32_t nmoved = t->nparam + t->nmoment;
     for (uint32_t i = 0; i < t->nvalue; i++) {
-        if (is_all_finite(t->now[i]))
+        if (training_is_finite(t->now[i]))
             continue;
         if (t->ntaken && (i < t->nparam || i >= t->nheld))
             return bt_fail(t->ctx, BT_ERR_RUNTIME,
@@ -154,7 +154,7 @@ static const char *batch_name(const struct bt_training *t, const char *name)
 static bt_status check_args(struct bt_training *t, const bt_program *program,
                             uint32_t narg, bt_tensor *const *args)
 {
-    BT_TRY(check_values(t));
+    BT_TRY(training_values_check(t));
     for (uint32_t i = 0; i < narg; i++) {
         if (look_into(&args[i]->base))
             return bt_fail(t->ctx, BT_ERR_RUNTIME,
@@ -165,8 +165,8 @@ static bt_status check_args(struct bt_training *t, const bt_program *program,
     return NULL;
 }
 
-bt_status first_bad(struct bt_training *t, const char *entry, uint32_t narg,
-                    bt_tensor *const *args)
+bt_status training_first_bad(struct bt_training *t, const char *entry, uint32_t narg,
+                             bt_tensor *const *args)
 {
     const bt_program_options options = { .entry = entry,
                                          .executor = "interp",

@@ -83,7 +83,7 @@ static bt_status add_entry(struct bt_training *t, bt_module **out)
     return status;
 }
 
-bt_status freeze_model(bt_training *t, bt_module **out)
+bt_status training_freeze(bt_training *t, bt_module **out)
 {
     bt_module *called;
     BT_TRY(add_entry(t, &called));

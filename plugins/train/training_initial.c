@@ -229,7 +229,7 @@ static bt_status choose_one(struct bt_training *t, const bt_module *lifted, uint
                        choice);
 }
 
-bt_status initial_choose(struct bt_training *t, const bt_module *lifted)
+bt_status training_initial_choose(struct bt_training *t, const bt_module *lifted)
 {
     const uint32_t n = t->nheld;
     t->drawn = BT_NEWS(t->arena, struct choice *, n);
@@ -242,7 +242,7 @@ bt_status initial_choose(struct bt_training *t, const bt_module *lifted)
     return NULL;
 }
 
-void initial_forget(struct bt_training *t)
+void training_initial_forget(struct bt_training *t)
 {
     for (uint32_t i = 0; t->drawn && i < t->nheld; i++) {
         if (t->drawn[i])
@@ -266,7 +266,7 @@ static void add_shape(const bt_tensor *like, bt_text *out)
         bt_text_addf(out, "%s%lld", k ? ", " : "", (long long)like->dims[k]);
 }
 
-void initial_text(const struct bt_training *t, bt_text *out)
+void training_initial_text(const struct bt_training *t, bt_text *out)
 {
     const uint32_t ndrawn = count_drawn(t);
     uint32_t nwritten = 0;
@@ -303,7 +303,7 @@ void initial_text(const struct bt_training *t, bt_text *out)
         ORDER_KEY);
 }
 
-bt_tensor *initial_seed(struct bt_training *t)
+bt_tensor *training_initial_seed(struct bt_training *t)
 {
     uint32_t *key = t->seed->data;
     key[0] = (uint32_t)(t->options.seed >> 32); // random.threefry_key
@@ -311,7 +311,7 @@ bt_tensor *initial_seed(struct bt_training *t)
     return t->seed;
 }
 
-bt_status initial_draw(struct bt_training *t)
+bt_status training_initial_draw(struct bt_training *t)
 {
     const bt_program_options options = { .entry = "train.initial",
                                          .target = t->options.target ? t->options.target
@@ -321,7 +321,7 @@ bt_status initial_draw(struct bt_training *t)
     if (!count_drawn(t))
         return NULL;
     BT_TRY(bt_program_open(t->ctx, t->path, &options, &program));
-    bt_status status = bt_program_set_at(program, 0, &initial_seed(t)->base);
+    bt_status status = bt_program_set_at(program, 0, &training_initial_seed(t)->base);
     for (uint32_t i = 0; !status && i < t->nheld; i++) {
         if (t->drawn[i])
             status = bt_program_set_output(program, at++, t->now[i]);
@@ -343,7 +343,7 @@ static bt_status open_order(struct bt_training *t)
     return t->ordering ? NULL : bt_program_open(t->ctx, t->path, &options, &t->ordering);
 }
 
-bt_status initial_order(bt_training *t, int64_t epoch, int64_t n, int64_t *out)
+bt_status training_initial_order(bt_training *t, int64_t epoch, int64_t n, int64_t *out)
 {
     bt_tensor *number = NULL, *samples = NULL;
     if (!t->path)
@@ -360,7 +360,7 @@ bt_status initial_order(bt_training *t, int64_t epoch, int64_t n, int64_t *out)
         bt_tensor_set_int(number, 0, epoch);
         for (int64_t i = 0; i < n; i++)
             bt_tensor_set_int(samples, i, i);
-        bt_tensor *const args[] = { initial_seed(t), number, samples };
+        bt_tensor *const args[] = { training_initial_seed(t), number, samples };
         for (uint32_t i = 0; !status && i < BT_COUNT(args); i++)
             status = bt_program_set_at(t->ordering, i, &args[i]->base);
     }

@@ -10,7 +10,7 @@ static bt_status refuse(const struct bt_training *t, const char *field,
                    wanted);
 }
 
-bt_status options_check(const struct bt_training *t)
+bt_status training_options_check(const struct bt_training *t)
 {
     static const char FROM_0[] = "0 or more";
     const bt_training_options *o = &t->options;

@@ -346,7 +346,7 @@ static bt_status prepare_lifted(struct bt_training *t, bt_module *lifted)
     if (!status)
         status = make_values(t);
     if (!status)
-        status = initial_choose(t, lifted);
+        status = training_initial_choose(t, lifted);
     bt_module_unref(both);
     return status;
 }
@@ -360,5 +360,5 @@ bt_status training_prepare(struct bt_training *t, const bt_module *model)
     BT_TRY(lift(t, model, &lifted));
     bt_status status = prepare_lifted(t, lifted);
     bt_module_unref(lifted);
-    return status || !t->options.folder ? status : programs_open(t);
+    return status || !t->options.folder ? status : training_programs_open(t);
 }

@@ -422,7 +422,7 @@ static bt_status keep_called(struct bt_training *t, bt_module **out)
     return bt_module_builder_finish(builder, 1, out);
 }
 
-bt_status step_text(struct bt_training *t, int whole, bt_text *out)
+bt_status training_text(struct bt_training *t, int whole, bt_text *out)
 {
     char dtype[BT_DTYPE_NAME_SIZE];
     const struct writer w = {
@@ -454,7 +454,7 @@ bt_status step_text(struct bt_training *t, int whole, bt_text *out)
     add_sums(&w);
     add_step(&w);
     if (whole)
-        initial_text(t, out);
+        training_initial_text(t, out);
     bt_text_addf(out, "\n%s", text + head);
     return bt_text_get(out) ? NULL : bt_no_memory();
 }

@@ -74,11 +74,9 @@ void training_quote(bt_text *, const char *);
 /* The text of a step, in the folder; its programs, and what parameters begin as. */
 bt_status training_programs_open(struct bt_training *) BT_MUST_USE;
 
-/* ---- training_options.c ---- */
-/* errors  BT_ERR_ARGUMENT: one of them is out of its range, and is named */
-bt_status training_options_check(const struct bt_training *) BT_MUST_USE;
-
 /* ---- training_choose.c ---- */
+/* errors  BT_ERR_ARGUMENT: an option is out of its range, and is named */
+bt_status training_options_check(const struct bt_training *) BT_MUST_USE;
 bt_status training_choose(struct bt_training *, const bt_module *model) BT_MUST_USE;
 /* Looks at what @train.model gives. */
 bt_status training_results(struct bt_training *, const bt_module *lifted) BT_MUST_USE;

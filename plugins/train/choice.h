@@ -6,8 +6,19 @@
 
 enum { MAX_OPTIONS = 32 };
 
+/* What functions of a kind take and give. */
+struct choice_kind {
+    const char *name, *plural;
+    const char *signature; /* behind the name of one, for messages */
+    uint32_t ntensor;      /* that it takes first, ... */
+    int has_state;         /* ... and then some of the same type, which it changes */
+    uint32_t ngiven; /* numbers that whoever calls gives, by name; options stand behind */
+    const char *given[2];
+    int like; /* the parameter whose type it gives, with that of its state; -1: a number */
+};
+
 struct choice {
-    const char *kind; /* "optimizer" */
+    const struct choice_kind *kind;
     const bt_global *global;
     bt_module *of;       /* that has it: a reference */
     const char *library; /* that it was found in; NULL: the model */
@@ -29,11 +40,16 @@ bt_status choice_make(bt_ctx *, bt_arena *, const bt_module *model, const char *
 bt_status choice_find(bt_ctx *, bt_arena *, const bt_module *model, const char *kind,
                       const char *name, struct choice *out) BT_MUST_USE;
 void choice_forget(struct choice *);
-/* "loss", "optimizer", .. */
-int choice_is_kind(const char *);
+
+/* "loss", "optimizer", .. NULL: there is none of that name (choice_kinds.c). */
+const struct choice_kind *choice_kind(const char *name);
+/* Finds its options and state.
+ * errors  BT_ERR_TYPE: the function is none of the kind */
+bt_status choice_check(bt_ctx *, bt_arena *, struct choice *) BT_MUST_USE;
+
 /* errors  BT_ERR_NAME: neither the model nor the text of a library defines it */
-bt_status choice_known(bt_ctx *, bt_arena *, const bt_module *model, const char *kind,
-                       const char *name) BT_MUST_USE;
+bt_status choice_known(bt_ctx *, bt_arena *, const bt_module *model,
+                       const struct choice_kind *, const char *name) BT_MUST_USE;
 /* "rate=0.1, decay=0": of those that its function has.
  * errors  BT_ERR_ATTRIBUTE: there is none of the name, or it is out of its range */
 bt_status choice_read_options(bt_ctx *, bt_arena *, const char *text,

@@ -65,17 +65,16 @@ static bt_status add_all(bt_ctx *ctx, struct names *names, const bt_module *mode
 }
 
 bt_status choice_known(bt_ctx *ctx, bt_arena *arena, const bt_module *model,
-                       const char *kind, const char *name)
+                       const struct choice_kind *kind, const char *name)
 {
-    struct names names = { .arena = arena, .kind = kind, .wanted = name };
+    struct names names = { .arena = arena, .kind = kind->name, .wanted = name };
     BT_TRY(add_all(ctx, &names, model));
     const char *wanted = show(&names, name, strlen(name));
     if (names.is_found)
         return NULL;
     const char *near = wanted ? bt_nearest(arena, wanted, names.near.at) : "";
     return bt_fail(ctx, BT_ERR_NAME,
-                   "neither the model nor a library has @%s.%s%s `baton list %s%s` shows "
+                   "neither the model nor a library has @%s.%s%s `baton list %s` shows "
                    "those of libraries",
-                   kind, name, *near ? near : ":", kind,
-                   strcmp(kind, "loss") == 0 ? "es" : "s");
+                   kind->name, name, *near ? near : ":", kind->plural);
 }

@@ -317,7 +317,7 @@ static bt_status training_check(bt_ctx *ctx, const bt_module *module, const char
                                 const char *name)
 {
     struct choice choice = { 0 };
-    if (!choice_is_kind(kind))
+    if (!choice_kind(kind))
         return bt_fail(ctx, BT_ERR_ARGUMENT,
                        "\"%s\" is no kind of what a training takes: there are loss, "
                        "optimizer, schedule and initializer",

@@ -68,8 +68,6 @@ static bt_status invoke(struct bt__lowerer *l, const struct bt__lower_dims *dims
                         const struct bt__lower_buffers *all)
 {
     const bt_value *args[3], *done, *old = &dims->call->base;
-    const bt_op *op;
-    const void *attrs_of;
     bt_kernel_buffer *in = BT_NEWS(l->arena, bt_kernel_buffer, kernel->nin);
     uint32_t nalias = 0;
     bt_text attrs;
@@ -104,10 +102,8 @@ static bt_status invoke(struct bt__lowerer *l, const struct bt__lower_dims *dims
     bt_builder_at(l->b, old->span, old->prov);
     if (!bt_text_get(&attrs))
         return bt_no_memory();
-    BT_TRY(bt_op_get(l->ctx, "memory.invoke", &op));
-    BT_TRY(
-        bt__lower_set_term(l, op, bt_text_get(&attrs), "dims", dims->values, &attrs_of));
-    return bt_build_op(l->b, op, attrs_of, kernel->workspace ? 3 : 2, args, &done);
+    return bt__lower_build(l, "memory.invoke", bt_text_get(&attrs), "dims", dims->values,
+                           kernel->workspace ? 3 : 2, args, &done);
 }
 
 /* ---- what is made once ---- */

@@ -1,7 +1,9 @@
 /*
  * From a fused module to kernels and their buffers.
  *
- *     lower.c           primitive calls become storage and invocations of kernels
+ *     lower.c           the functions that an entry reaches, their blocks and bindings
+ *     call.c            primitive calls become storage and invocations of kernels
+ *     buffers.c         tensors in storage of their own, where they are needed
  *     invoke.c          the kernels of a call; what is made once for several
  *     order.c           the order in which bindings are lowered: fields at once
  *     control.c         branches, calls, closures and what holds values

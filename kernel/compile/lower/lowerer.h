@@ -1,4 +1,4 @@
-/* A function being lowered: what lower.c and control.c share. */
+/* A function being lowered: what the files of lowering share. */
 #ifndef COMPILE_LOWERER_H
 #define COMPILE_LOWERER_H
 
@@ -58,9 +58,6 @@ bt_status bt__lower_refuse(struct bt__lowerer *, const bt_value *,
                            const char *why) BT_FAILURE;
 /* What an old value has become. */
 const bt_value *bt__lower_now(const struct bt__lowerer *, const bt_value *old);
-/* The same value with all tensors in the host's memory. */
-bt_status bt__lower_on_host(struct bt__lowerer *, const bt_value *,
-                            const bt_value **out) BT_MUST_USE;
 /* What an operand of a binding, or the result of a block, becomes; a function that is one is
  * lowered, too (control.c). */
 bt_status bt__lower_take(struct bt__lowerer *, const bt_value *old,
@@ -76,13 +73,9 @@ bt_status bt__lower_control(struct bt__lowerer *, const bt_value *,
                             const bt_value **out) BT_MUST_USE;
 /* Whether the sizes of what the target computes here are found behind the function's head. */
 int bt__is_apart(const struct bt__lowerer *, const bt_call *, uint32_t target);
-/* Attributes of an operator: those of the text, and one that is a dim or a shape. */
-bt_status bt__lower_set_term(struct bt__lowerer *, const bt_op *, const char *text,
-                             const char *name, const bt_type *term,
-                             const void **out) BT_MUST_USE;
-/* So many bytes. */
-bt_status bt__lower_alloc(struct bt__lowerer *, const bt_type *size,
-                          const bt_value **out) BT_MUST_USE;
+/* A call of a primitive function, or of what is none (call.c). */
+bt_status bt__lower_call(struct bt__lowerer *, const bt_call *,
+                         const bt_value **out) BT_MUST_USE;
 /* For a bt_subst on a struct bt__lower_dims. */
 const bt_type *bt__lower_dim_of_call(bt_subst *, const bt_type *leaf);
 /* Temps and invocations of a call's kernels (invoke.c). */
@@ -96,5 +89,32 @@ bt_status bt__lower_apart(struct bt__lowerer *, const bt_call *,
                           const bt_global *primitive, const bt_value **out) BT_MUST_USE;
 /* Whether a function only computes scalars from scalars, all of rank 0. */
 bt_status bt__func_is_scalar(bt_ctx *, bt_arena *, const bt_func *, int *out) BT_MUST_USE;
+
+/* ---- memory (buffers.c) ---- */
+
+/* A call of an operator that has, beside the attributes of the text, one that is a dim or a shape. */
+bt_status bt__lower_build(struct bt__lowerer *, const char *op, const char *text,
+                          const char *attr, const bt_type *term, uint32_t narg,
+                          const bt_value *const *args, const bt_value **out) BT_MUST_USE;
+/* So many bytes. */
+bt_status bt__lower_alloc(struct bt__lowerer *, const bt_type *size,
+                          const bt_value **out) BT_MUST_USE;
+/* A tensor again. */
+bt_status bt__lower_copy(struct bt__lowerer *, const bt_value *,
+                         const bt_value **out) BT_MUST_USE;
+/* A tensor where it is needed; from one target to another by way of the host. */
+bt_status bt__lower_in_space(struct bt__lowerer *, const bt_value *, uint32_t space,
+                             const bt_value **out) BT_MUST_USE;
+/* The same value with all tensors in the host's memory. */
+bt_status bt__lower_on_host(struct bt__lowerer *, const bt_value *,
+                            const bt_value **out) BT_MUST_USE;
+/* Tensors for the leaves of a type, and the value that they make up. owned: by leaf, what
+ * it begins with where somebody else's tensor may become it; NULL: it begins empty. */
+bt_status bt__lower_alloc_leaves(struct bt__lowerer *, const bt_type *,
+                                 const bt_value *const *owned, bt__lower_values *leaves,
+                                 const bt_value **out) BT_MUST_USE;
+/* Tensors of an argument: fields of tuples are taken one by one. */
+bt_status bt__lower_take_leaves(struct bt__lowerer *, const bt_value *,
+                                bt__lower_values *leaves) BT_MUST_USE;
 
 #endif

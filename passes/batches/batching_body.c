@@ -221,38 +221,29 @@ static bt_status select_if(struct batching *b, const bt_if *branch, const bt_val
     return choose(b, condition, branch->base.type, sides, out);
 }
 
-static bt_status make_if(struct batching *b, const bt_if *branch, const bt_value **out)
-{
-    const bt_value *condition;
-    const bt_block *blocks[2];
-    const int full = batching_mask(b, &branch->base) != NULL;
-    if (batching_mask(b, branch->condition))
-        return batching_can_select(b, branch) ? select_if(b, branch, out)
-                                              : batching_each(b, &branch->base, out);
-    BT_TRY(copy_operand(b->copy, branch->condition, NULL, &condition));
-    BT_TRY(make_region(b, branch->then_block, full, &blocks[0]));
-    BT_TRY(make_region(b, branch->else_block, full, &blocks[1]));
-    bt_builder_like(b->copy->b, &branch->base);
-    return bt_build_if(b->copy->b, condition, blocks[0], blocks[1], out);
-}
-
-static bt_status make_match(struct batching *b, const bt_match *match,
-                            const bt_value **out)
+static bt_status make_branch(struct batching *b, const bt_value *old,
+                             const bt_value **out)
 {
     struct copy *c = b->copy;
-    bt_clause *clauses = BT_NEWS(c->arena, bt_clause, match->nclause);
-    const bt_value *data;
-    const int full = batching_mask(b, &match->base) != NULL;
-    if (!clauses)
+    const uint32_t n = bt_value_nregion(old);
+    const bt_block **blocks = BT_NEWS(c->arena, const bt_block *, n);
+    const bt_value *on;
+    const int full = batching_mask(b, old) != NULL;
+    if (!blocks)
         return bt_no_memory();
-    BT_TRY(copy_operand(c, match->data, NULL, &data));
-    for (uint32_t i = 0; i < match->nclause; i++) {
-        const bt_clause *old = match->clauses[i];
-        BT_TRY(make_region(b, old->block, full, &clauses[i].block));
-        BT_TRY(copy_pattern(c, old->pattern, clauses[i].block, &clauses[i].pattern));
-    }
-    bt_builder_like(c->b, &match->base);
-    return bt_build_match(c->b, data, match->nclause, clauses, match->otherwise, out);
+    BT_TRY(copy_operand(c, bt_value_operand(old, 0), NULL, &on));
+    for (uint32_t i = 0; i < n; i++)
+        BT_TRY(make_region(b, bt_value_region(old, i), full, &blocks[i]));
+    bt_builder_like(c->b, old);
+    return copy_branch(c, old, on, blocks, out);
+}
+
+static bt_status make_if(struct batching *b, const bt_if *branch, const bt_value **out)
+{
+    if (!batching_mask(b, branch->condition))
+        return make_branch(b, &branch->base, out);
+    return batching_can_select(b, branch) ? select_if(b, branch, out)
+                                          : batching_each(b, &branch->base, out);
 }
 
 /* ---- bindings ---- */
@@ -297,7 +288,7 @@ bt_status batching_binding(struct copy *c, const bt_value *old, int *done)
     if (old->kind == BT_VALUE_IF)
         BT_TRY(make_if(b, bt_as_if(old), &now));
     else if (old->kind == BT_VALUE_MATCH)
-        BT_TRY(make_match(b, bt_as_match(old), &now));
+        BT_TRY(make_branch(b, old, &now));
     else if (!batching_mask(b, old))
         return NULL;
     else if (old->kind == BT_VALUE_TUPLE)

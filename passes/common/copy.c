@@ -332,6 +332,23 @@ bt_status copy_pattern(struct copy *c, const bt_pattern *old, const bt_block *bl
     return pattern_again(c, old, block, &next, out);
 }
 
+bt_status copy_branch(struct copy *c, const bt_value *old, const bt_value *on,
+                      const bt_block *const *blocks, const bt_value **out)
+{
+    const bt_match *match = bt_as_match(old);
+    if (!match)
+        return bt_build_if(c->b, on, blocks[0], blocks[1], out);
+    bt_clause *clauses = BT_NEWS(c->arena, bt_clause, match->nclause);
+    if (!clauses)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < match->nclause; i++) {
+        clauses[i].block = blocks[i];
+        BT_TRY(
+            copy_pattern(c, match->clauses[i]->pattern, blocks[i], &clauses[i].pattern));
+    }
+    return bt_build_match(c->b, on, match->nclause, clauses, match->otherwise, out);
+}
+
 bt_status copy_func(struct copy *c, const bt_func *func, const bt_func **out)
 {
     bt_func now = *func;

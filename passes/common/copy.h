@@ -106,6 +106,9 @@ bt_status copy_group(struct copy *, const bt_closure_group *) BT_MUST_USE;
 /* A pattern whose variables are the parameters of a block that was made for it. */
 bt_status copy_pattern(struct copy *, const bt_pattern *old, const bt_block *,
                        const bt_pattern **out) BT_MUST_USE;
+/* An `if` or a match on `on`, with blocks in place of the regions of `old`. */
+bt_status copy_branch(struct copy *, const bt_value *old, const bt_value *on,
+                      const bt_block *const *blocks, const bt_value **out) BT_MUST_USE;
 /* A call of a constructor, and a match, of data that is of another type now: `type` says of
  * which one, which has the same constructors in the same order (copy_data.c). */
 bt_status copy_ctor(struct copy *, const bt_call *, const bt_value **out) BT_MUST_USE;

@@ -51,12 +51,10 @@ static bt_status build_forward(struct adjoint *a, const bt_value *old,
                                const bt_value **out)
 {
     struct copy *c = &a->copy;
-    const bt_match *match = bt_as_match(old);
     const bt_value *data;
     const bt_type *both[2] = { NULL, tape }, *type;
     const bt_block **blocks = BT_NEWS(c->arena, const bt_block *, t->npath);
-    bt_clause *clauses = BT_NEWS(c->arena, bt_clause, t->npath);
-    if (!blocks || !clauses)
+    if (!blocks)
         return bt_no_memory();
     for (uint32_t i = 0; i < t->npath; i++)
         BT_TRY(forward_block(a, &t->paths[i], tape, &blocks[i]));
@@ -67,14 +65,7 @@ static bt_status build_forward(struct adjoint *a, const bt_value *old,
     bt_builder_like(c->b, old);
     bt_builder_name(c->b, NULL);
     bt_builder_type(c->b, type);
-    if (!match)
-        return bt_build_if(c->b, data, blocks[0], blocks[1], out);
-    for (uint32_t i = 0; i < t->npath; i++) {
-        clauses[i].block = blocks[i];
-        BT_TRY(
-            copy_pattern(c, match->clauses[i]->pattern, blocks[i], &clauses[i].pattern));
-    }
-    return bt_build_match(c->b, data, t->npath, clauses, match->otherwise, out);
+    return copy_branch(c, old, data, blocks, out);
 }
 
 static bt_status forward_paths(struct adjoint *a, const bt_value *old,

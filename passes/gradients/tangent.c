@@ -196,28 +196,20 @@ static bt_status make_region(struct tangent *t, const bt_value *old, uint32_t in
 static bt_status make_branches(struct tangent *t, const bt_value *old)
 {
     struct copy *c = &t->adjoint.copy;
-    const bt_match *match = bt_as_match(old);
     const uint32_t n = bt_value_nregion(old);
     const bt_block **blocks = BT_NEWS(c->arena, const bt_block *, n);
-    bt_clause *clauses = BT_NEWS(c->arena, bt_clause, n);
-    const bt_value *by, *dual;
+    const bt_value *on, *dual;
     const bt_type *type;
-    if (!blocks || !clauses)
+    if (!blocks)
         return bt_no_memory();
-    BT_TRY(copy_operand(c, bt_value_operand(old, 0), NULL, &by));
+    BT_TRY(copy_operand(c, bt_value_operand(old, 0), NULL, &on));
     for (uint32_t i = 0; i < n; i++)
         BT_TRY(make_region(t, old, i, &blocks[i]));
-    for (uint32_t i = 0; match && i < n; i++) {
-        clauses[i].block = blocks[i];
-        BT_TRY(
-            copy_pattern(c, match->clauses[i]->pattern, blocks[i], &clauses[i].pattern));
-    }
     BT_TRY(type_dual(&t->adjoint, old, tangent_moves(&t->adjoint, old), &type));
     bt_builder_like(c->b, old);
     bt_builder_name(c->b, NULL);
     bt_builder_type(c->b, type);
-    BT_TRY(match ? bt_build_match(c->b, by, n, clauses, match->otherwise, &dual)
-                 : bt_build_if(c->b, by, blocks[0], blocks[1], &dual));
+    BT_TRY(copy_branch(c, old, on, blocks, &dual));
     return take_dual(t, old, dual);
 }
 

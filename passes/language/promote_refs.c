@@ -143,25 +143,17 @@ static bt_status region_again(struct copy *c, const bt_block *region,
 /* A branch or a match in which cells are written. */
 static bt_status paths_again(struct copy *c, const bt_value *old, const values *cells)
 {
-    const bt_match *match = bt_as_match(old);
     const uint32_t n = bt_value_nregion(old);
     const bt_block **blocks = BT_NEWS(c->arena, const bt_block *, n);
-    bt_clause *clauses = BT_NEWS(c->arena, bt_clause, n);
-    const bt_value *data, *both;
-    if (!blocks || !clauses)
+    const bt_value *on, *both;
+    if (!blocks)
         return bt_no_memory();
-    BT_TRY(copy_operand(c, bt_value_operand(old, 0), NULL, &data));
-    for (uint32_t i = 0; i < n; i++) {
+    BT_TRY(copy_operand(c, bt_value_operand(old, 0), NULL, &on));
+    for (uint32_t i = 0; i < n; i++)
         BT_TRY(region_again(c, bt_value_region(old, i), old->type, cells, &blocks[i]));
-        clauses[i].block = blocks[i];
-        if (match)
-            BT_TRY(copy_pattern(c, match->clauses[i]->pattern, blocks[i],
-                                &clauses[i].pattern));
-    }
     bt_builder_like(c->b, old);
     bt_builder_name(c->b, NULL);
-    BT_TRY(match ? bt_build_match(c->b, data, n, clauses, match->otherwise, &both)
-                 : bt_build_if(c->b, data, blocks[0], blocks[1], &both));
+    BT_TRY(copy_branch(c, old, on, blocks, &both));
     return take(c, old, both, cells);
 }
 

@@ -12,3 +12,13 @@ bt_status vars_like(bt_ctx *ctx, bt_arena *arena, bt_store *store, uint32_t n,
     }
     return NULL;
 }
+
+int vars_are_generic(const bt_type *type)
+{
+    const bt_func_type *func = type ? bt_as_func_type(type) : NULL;
+    for (uint32_t i = 0; func && i < func->nparam; i++) {
+        if (func->params[i].kind != BT_KIND_DIM)
+            return 1;
+    }
+    return 0;
+}

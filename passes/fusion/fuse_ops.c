@@ -17,10 +17,10 @@
  *                      once an operand shows them; for executors that find them as they run
  * source   Relay 2018, section 5.3; fuse_groups.h
  */
+#include "common/devices.h"
 #include "fusion/fuse_groups.h"
 #include "fusion/fuse_parts.h"
 #include "fusion/primitives.h"
-#include "placement/devices.h"
 
 struct options {
     int64_t max_ops, found_dims;

@@ -23,8 +23,8 @@
 #include <baton/compiled.h>
 #include <baton/op.h>
 
+#include "common/devices.h"
 #include "fusion/primitives.h"
-#include "placement/devices.h"
 
 struct options {
     int64_t found_dims;

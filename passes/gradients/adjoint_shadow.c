@@ -1,10 +1,10 @@
 /* The version of a module in which cells have shadows (adjoint_cells.h). */
 #include <string.h>
 
+#include "common/vars.h"
 #include "common/version.h"
 #include "gradients/adjoint_shadow.h"
 #include "gradients/custom.h"
-#include "language/flat.h"
 
 /* ---- functions ---- */
 
@@ -183,7 +183,7 @@ static bt_status declare_globals(struct shadows *s, bt_module_builder *builder)
         bt_global global = *diff->module->globals[g];
         const bt_type *type;
         s->span = global.span;
-        if (flat_is_generic(global.type))
+        if (vars_are_generic(global.type))
             continue;
         BT_TRY(shadow_type(s, global.type, &type));
         if (type != global.type)
@@ -234,7 +234,7 @@ static bt_status define(void *state, bt_module_builder *builder)
         bt_global global = *old->globals[g];
         const char *name = bt_map_find(&s->names, global.name);
         const bt_func *func;
-        if (global.kind != BT_GLOBAL_FUNC || flat_is_generic(global.type))
+        if (global.kind != BT_GLOBAL_FUNC || vars_are_generic(global.type))
             continue;
         BT_TRY(copy_one(s, &global, &func));
         global.name = name ? name : global.name;

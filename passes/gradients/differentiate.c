@@ -11,12 +11,12 @@
 #include <string.h>
 
 #include "common/derivative_attrs.h"
+#include "common/vars.h"
 #include "common/version.h"
 #include "gradients/adjoint_cells.h"
 #include "gradients/adjoint_paths.h"
 #include "gradients/custom.h"
 #include "gradients/tangent.h"
-#include "language/flat.h"
 
 /* Declarations whose functions call none that is still a declaration: they are next. */
 struct round {
@@ -50,7 +50,7 @@ static bt_status find_ready(struct round *r, uint32_t *nleft)
         const uint8_t *reached;
         uint32_t ngradient = 0;
         // one of a function that monomorphize made copies of stays, as that function does
-        if (global->kind != BT_GLOBAL_GRADIENT || flat_is_generic(global->type))
+        if (global->kind != BT_GLOBAL_GRADIENT || vars_are_generic(global->type))
             continue;
         const bt_global *primal = bt_module_find(module, global->primal);
         BT_TRY(check_primal(&r->diff, global, primal));
@@ -73,7 +73,7 @@ static bt_status fail_cycle(const struct round *r)
     bt_text_init(&names, r->diff.arena);
     for (uint32_t g = 0; g < module->nglobal; g++) {
         const bt_global *global = module->globals[g];
-        if (global->kind != BT_GLOBAL_GRADIENT || flat_is_generic(global->type))
+        if (global->kind != BT_GLOBAL_GRADIENT || vars_are_generic(global->type))
             continue;
         bt_text_addf(&names, "%s@%s", first ? ", " : "", global->name);
         first = first ? first : global;

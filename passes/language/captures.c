@@ -1,6 +1,6 @@
 #include "language/captures.h"
 
-#include "language/flat.h"
+#include "common/vars.h"
 
 /* ---- who binds what ---- */
 

@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "common/retype.h"
+#include "common/vars.h"
 #include "language/families.h"
 #include "language/families_dims.h"
-#include "language/flat.h"
 
 static bt_status fail(const struct defun *d, bt_span span, const char *what)
 {
@@ -186,7 +186,7 @@ static bt_status read_value(struct defun *d, const bt_value *value)
     for (uint32_t i = 0; i < bt_value_noperand(value); i++) {
         const bt_value *operand = bt_value_operand(value, i);
         int is_callee = i == 0 && call && call->callee_kind == BT_CALLEE_VALUE;
-        if (flat_is_generic(operand->type))
+        if (vars_are_generic(operand->type))
             return fail(d, value->span,
                         "a function with type parameters is used; run pipeline flatten "
                         "before");
@@ -228,7 +228,7 @@ static bt_status read_func(struct defun *d, const bt_func *func)
 
 int families_is_left_over(const bt_global *global)
 {
-    return global->kind == BT_GLOBAL_FUNC && flat_is_generic(global->type);
+    return global->kind == BT_GLOBAL_FUNC && vars_are_generic(global->type);
 }
 
 int families_is_program(const bt_global *global)
@@ -239,7 +239,7 @@ int families_is_program(const bt_global *global)
 
 int families_is_gradient(const bt_global *global)
 {
-    return global->kind == BT_GLOBAL_GRADIENT && !flat_is_generic(global->type);
+    return global->kind == BT_GLOBAL_GRADIENT && !vars_are_generic(global->type);
 }
 
 static bt_status read_all(struct defun *d)

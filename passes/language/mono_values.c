@@ -6,7 +6,7 @@
  */
 #include "language/mono.h"
 
-#include "language/flat.h"
+#include "common/vars.h"
 
 static bt_status put_term(bt_map *terms, const bt_type *var, const bt_type *term)
 {
@@ -92,7 +92,7 @@ static bt_status eta_expand(struct copy *c, const bt_value *old, const bt_global
     bt_call call = { .callee = old, .ntype_arg = of->func->nvar };
     BT_TRY(type_args_of(c, old, of->func, wanted, &type_args));
     call.type_args = type_args;
-    if (flat_is_generic(of->type))
+    if (vars_are_generic(of->type))
         BT_TRY(mono_aim_call(c, of, old, old, type_args, &call));
     return copy_eta(c, old, of->func, wanted, &call, out);
 }
@@ -157,7 +157,7 @@ static bt_status fail_held(const struct mono *m, const bt_value *value)
 int mono_is_made_where_used(const struct mono *m, const bt_value *value)
 {
     const bt_closure_value *closure = bt_as_closure(value);
-    if (!value->type || !flat_is_generic(value->type))
+    if (!value->type || !vars_are_generic(value->type))
         return 0;
     return closure ? closure->group->n == 1
                    : bt_value_nregion(value) && !bt_effects_of(m->effects, value);
@@ -179,13 +179,13 @@ bt_status mono_operand(struct copy *c, const bt_value *old, const bt_type *wante
     m->changes = 1;
     if (now && !now->nparam && global && global->kind == BT_GLOBAL_FUNC)
         return eta_expand(c, old, global, wanted, out);
-    if (now && !now->nparam && closure && flat_is_generic(old->type)) {
+    if (now && !now->nparam && closure && vars_are_generic(old->type)) {
         BT_TRY(type_args_of(c, old, closure->func, wanted, &type_args));
         return instantiate_closure(c, closure, type_args, wanted, out);
     }
     if (now && !now->nparam && mono_is_made_where_used(m, old))
         return instantiate_choice(c, old, wanted, out);
-    return flat_is_generic(old->type) ? fail_held(m, old) : NULL;
+    return vars_are_generic(old->type) ? fail_held(m, old) : NULL;
 }
 
 /* ---- calls ---- */

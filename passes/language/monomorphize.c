@@ -18,8 +18,8 @@
  */
 #include <string.h>
 
+#include "common/vars.h"
 #include "common/version.h"
-#include "language/flat.h"
 #include "language/mono.h"
 
 struct options {
@@ -36,7 +36,7 @@ static const bt_attr options[] = {
 static int is_generic(const struct mono *m, const bt_type *type)
 {
     const bt_func_type *func = type ? bt_as_func_type(type) : NULL;
-    return flat_is_generic(type) || (m->instances.gives_numbers && func && func->nparam);
+    return vars_are_generic(type) || (m->instances.gives_numbers && func && func->nparam);
 }
 
 static const bt_global *generic_global(const struct mono *m, const bt_value *value)
@@ -45,7 +45,7 @@ static const bt_global *generic_global(const struct mono *m, const bt_value *val
     if (!global || !is_generic(m, global->type))
         return NULL;
     if (global->kind == BT_GLOBAL_GRADIENT)
-        return flat_is_generic(global->type) ? global : NULL;
+        return vars_are_generic(global->type) ? global : NULL;
     return global->kind == BT_GLOBAL_FUNC && !bt_func_is_primitive(global->func) ? global
                                                                                  : NULL;
 }
@@ -113,7 +113,7 @@ static bt_status mono_binding(struct copy *c, const bt_value *old, int *done)
         return NULL;
     const bt_global *of = generic_global(m, call->callee);
     *done = of || mono_is_made_where_used(m, call->callee) ||
-            (bt_as_closure(call->callee) && flat_is_generic(call->callee->type));
+            (bt_as_closure(call->callee) && vars_are_generic(call->callee->type));
     if (of)
         return mono_call(c, call, of);
     m->changes |= *done;
@@ -203,7 +203,7 @@ static bt_status root_of(struct mono *m, const bt_global *global, const bt_func 
 {
     int uses;
     *out = NULL;
-    if (global->kind != BT_GLOBAL_FUNC || flat_is_generic(global->type) ||
+    if (global->kind != BT_GLOBAL_FUNC || vars_are_generic(global->type) ||
         bt_func_is_primitive(global->func))
         return NULL;
     BT_TRY(uses_generic(m, global->func, &uses));
@@ -289,7 +289,7 @@ static bt_status check_entry(const bt_pass_call *call, bt_ctx *ctx)
 {
     const bt_global *entry =
         call->entry ? bt_module_find(call->module, call->entry) : NULL;
-    if (!entry || entry->kind != BT_GLOBAL_FUNC || !flat_is_generic(entry->type))
+    if (!entry || entry->kind != BT_GLOBAL_FUNC || !vars_are_generic(entry->type))
         return NULL;
     return bt_fail_at(
         ctx, BT_ERR_UNSUPPORTED, call->module->store, entry->span,

@@ -12,7 +12,7 @@
  */
 #include <baton/pass.h>
 
-#include "language/flat.h"
+#include "common/vars.h"
 
 struct checking {
     bt_ctx *ctx;
@@ -39,7 +39,7 @@ static bt_status check_value(const struct checking *c, const bt_value *value)
     if (closure && !bt_closure_flat_call(closure))
         return fail(c, value->span, name.at,
                     "does more than to call a function of the module");
-    if (closure && flat_is_generic(value->type))
+    if (closure && vars_are_generic(value->type))
         return fail(c, value->span, name.at, "has type parameters other than dims");
     if (match && !bt_match_is_flat(match))
         return fail(c, value->span, name.at,
@@ -67,7 +67,7 @@ static bt_status check_global(const struct checking *c, const bt_global *global,
     bt_text name;
     if (global->kind != BT_GLOBAL_FUNC || bt_func_is_primitive(global->func))
         return NULL;
-    if (!flat_is_generic(global->type))
+    if (!vars_are_generic(global->type))
         return check_func(c, global->func);
     if (!is_reached)
         return NULL;

@@ -11,7 +11,7 @@
 #include <baton/op.h>
 #include <baton/pass.h>
 
-#include "placement/devices.h"
+#include "common/devices.h"
 
 /* Values that are on one device: union-find. */
 struct class

@@ -1,7 +1,7 @@
 /* Devices of a module: `on N` means the N-th of its attribute `devices`, counted from 1.
  *     #[attrs(devices=["npu", "cpu{threads=2}"])] */
-#ifndef PASSES_PLACEMENT_DEVICES_H
-#define PASSES_PLACEMENT_DEVICES_H
+#ifndef PASSES_COMMON_DEVICES_H
+#define PASSES_COMMON_DEVICES_H
 
 #include <baton/ir.h>
 

@@ -1,4 +1,4 @@
-#include "placement/devices.h"
+#include "common/devices.h"
 
 const char *device_target(const bt_module *module, uint32_t device)
 {

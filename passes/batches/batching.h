@@ -59,6 +59,9 @@ const uint8_t *batching_mask(const struct batching *, const bt_value *old);
 bt_status batching_full(struct vmap *, const bt_type *, uint8_t **out) BT_MUST_USE;
 /* Whether it is a tensor, or a tuple of them. */
 int batching_is_tensors(const bt_type *);
+/* The type of a value of a batch from that of an example. */
+bt_status batching_type(struct vmap *, const bt_type *, const bt_type *size,
+                        const uint8_t *mask, const bt_type **out) BT_MUST_USE;
 /* Masks of parameters, from one after another of all leaves. */
 bt_status batching_mark_params(struct batching *, const bt_block *,
                                const uint8_t *) BT_MUST_USE;
@@ -92,9 +95,6 @@ bt_status batching_put_call(struct vmap *, struct copy *, const bt_call *) BT_MU
 
 /* ---- code (batching_body.c) ---- */
 
-/* The type of a value of a batch from that of an example. */
-bt_status batching_type(struct vmap *, const bt_type *, const bt_type *size,
-                        const uint8_t *mask, const bt_type **out) BT_MUST_USE;
 /* A value whose mask is `have` (NULL: none) as one whose mask is `want`. */
 bt_status batching_widen(struct batching *, const bt_value *, const uint8_t *have,
                          const uint8_t *want, const bt_value **out) BT_MUST_USE;

@@ -3,49 +3,6 @@
 
 #include <string.h>
 
-/* ---- types ---- */
-
-static bt_status batched_tensor(struct vmap *v, const bt_type *type, const bt_type *size,
-                                const bt_type **out)
-{
-    bt_store *store = v->module->store;
-    const bt_shape_type *shape = bt_tensor_shape(type);
-    const bt_type *dims[BT_MAX_RANK];
-    if (!shape || shape->n == BT_MAX_RANK || bt_type_layout(type))
-        return bt_fail(
-            v->ctx, BT_ERR_UNSUPPORTED,
-            "vmap: a tensor of a batch has a known rank below %d and no layout",
-            BT_MAX_RANK);
-    dims[0] = size;
-    for (uint32_t i = 0; i < shape->n; i++)
-        dims[i + 1] = shape->dims[i];
-    *out = bt_type_tensor(store, bt_type_shape(store, shape->n + 1, dims),
-                          bt_as_tensor_type(type)->dtype);
-    return *out ? NULL : bt_store_why(v->ctx, store);
-}
-
-static bt_status type_with(struct vmap *v, const bt_type *type, const bt_type *size,
-                           const uint8_t **mask, const bt_type **out)
-{
-    const bt_list_type *tuple = bt_as_tuple_type(type);
-    *out = type;
-    if (!tuple)
-        return *(*mask)++ ? batched_tensor(v, type, size, out) : NULL;
-    const bt_type **fields = BT_NEWS(v->arena, const bt_type *, tuple->n);
-    if (!fields)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < tuple->n; i++)
-        BT_TRY(type_with(v, tuple->at[i], size, mask, &fields[i]));
-    *out = bt_type_tuple(v->module->store, tuple->n, fields);
-    return *out ? NULL : bt_store_why(v->ctx, v->module->store);
-}
-
-bt_status batching_type(struct vmap *v, const bt_type *type, const bt_type *size,
-                        const uint8_t *mask, const bt_type **out)
-{
-    return type_with(v, type, size, &mask, out);
-}
-
 /* ---- the same for all examples, for each of them ---- */
 
 static bt_status repeat(struct batching *b, const bt_value *value, const bt_value **out)

@@ -31,19 +31,10 @@ struct law {
     const struct precision *precision;
     struct gradient_point point;
     gradient_vectors bar; /* vjp v */
+    uint32_t alone;       /* the leaf of the arguments that is moved; nin: all are */
     const char *fault;
     int is_kink; /* or what is beside the point has no value */
 };
-
-/* Element `number` of all flagged ones together is 1, others are 0. */
-static void set_unit(uint32_t n, const uint8_t *flags, int64_t number,
-                     gradient_vectors *out)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        for (int64_t k = 0; flags[i] && k < out->at[i]->nelem; k++)
-            bt_tensor_set(out->at[i], k, number-- == 0);
-    }
-}
 
 /* *size: the sum of its terms' sizes. */
 static double dot(const gradient_vectors *a, const gradient_vectors *b, double *size)
@@ -69,6 +60,25 @@ static const char *written(const struct law *l, const char *format, ...)
     bt_text_addv(&text, format, args);
     va_end(args);
     return bt_text_get(&text) ? bt_text_get(&text) : "no memory";
+}
+
+/* "the adjoint of input right comes to", of what is moved. */
+static const char *adjoint_words(const struct law *l)
+{
+    const struct call_case *c = l->g->c;
+    const bt_op_input *input = l->g->w->op->inputs;
+    if (l->alone == l->g->nin)
+        return "the adjoints of all inputs together come to";
+    uint32_t arg = 0;
+    while (l->alone >= c->args[arg].first + c->args[arg].nleaf)
+        arg++;
+    for (uint32_t i = 0; i < arg && !input->is_rest; i++)
+        input++;
+    const uint32_t tensor = l->alone - c->args[arg].first;
+    return written(l, "the adjoint of input %u (%s%s%s)%s comes to", arg, input->name,
+                   c->args[arg].is_tuple ? "." : "",
+                   c->args[arg].is_tuple ? written(l, "%u", tensor) : "",
+                   l->bar.at[l->alone] ? "" : ", which is not given,");
 }
 
 /* ---- differences ---- */
@@ -192,11 +202,11 @@ static bt_status check_first(struct law *l, gradient_vectors *u)
         if (!agree(l, forward, back, size))
             l->fault =
                 written(l,
-                        "vjp: along a direction the adjoints of arguments come to "
-                        "%.15g, expected %.15g, as tangents of results do; where the "
-                        "facet has no jvp, these follow from the formula: a vjp that "
-                        "is not its derivative needs a jvp that agrees",
-                        back, forward);
+                        "vjp: along a direction %s %.15g, expected %.15g, as tangents "
+                        "of results do; where the facet has no jvp, these follow from "
+                        "the formula: a vjp that is not its derivative needs a jvp "
+                        "that agrees",
+                        adjoint_words(l), back, forward);
     }
     gradient_drop(&tangent);
     return status;
@@ -226,10 +236,8 @@ static bt_status check_alone(struct law *l, const gradient_vectors *u)
         return NULL;
     l->is_kink = is_kink;
     if (!is_kink)
-        l->fault = written(l,
-                           "vjp: along a direction the adjoints of arguments come to "
-                           "%.9g, by differences %.9g",
-                           is, want);
+        l->fault = written(l, "vjp: along a direction %s %.9g, by differences %.9g",
+                           adjoint_words(l), is, want);
     return NULL;
 }
 
@@ -256,28 +264,57 @@ static bt_status check_second(struct law *l, gradient_vectors *u, gradient_vecto
     return status;
 }
 
+/* Direction number n. Where elements are few it moves one of them; else one leaf, and those
+ * behind the last leaf move all. */
+static bt_status direction(struct law *l, int64_t n, int is_unit, gradient_vectors *u)
+{
+    const struct gradient *g = l->g;
+    const gradient_vectors *x = &l->point.x;
+    BT_TRY(gradient_random_like(g->w->ctx, g->nin, g->wants, x, 7 + (uint64_t)n, u));
+    for (l->alone = 0; l->alone < g->nin; l->alone++) {
+        const int64_t nown = !g->wants[l->alone] ? 0
+                             : is_unit           ? x->at[l->alone]->nelem
+                                                 : 1;
+        if (n < nown)
+            break;
+        n -= nown;
+    }
+    for (uint32_t i = 0; i < g->nin && l->alone < g->nin; i++) {
+        for (int64_t k = 0; g->wants[i] && k < x->at[i]->nelem; k++) {
+            if (is_unit || i != l->alone)
+                bt_tensor_set(u->at[i], k, i == l->alone && k == n);
+        }
+    }
+    return NULL;
+}
+
+/* The first derivatives before the second: where those are wrong, these disagree as well. */
 static bt_status check_directions(struct law *l)
 {
     struct gradient *g = l->g;
     const gradient_vectors *x = &l->point.x;
-    int64_t nelem = 0;
-    for (uint32_t i = 0; i < g->nin; i++)
+    gradient_vectors u = { 0 };
+    int64_t nelem = 0, nleaf = 0;
+    for (uint32_t i = 0; i < g->nin; i++) {
         nelem += g->wants[i] ? x->at[i]->nelem : 0;
-    const int64_t n = nelem <= MAX_UNIT ? nelem : NDIRECTION;
+        nleaf += g->wants[i];
+    }
+    const int is_unit = nelem <= MAX_UNIT;
+    const int64_t n = is_unit ? nelem : nleaf + NDIRECTION;
     bt_status status = NULL;
     for (int64_t i = 0; i < n && !status && !l->is_kink && !l->fault; i++) {
-        gradient_vectors u = { 0 };
-        status =
-            gradient_random_like(g->w->ctx, g->nin, g->wants, x, 7 + (uint64_t)i, &u);
-        if (!status && i == 0 && !g->is_unknown[GRADIENT_SECOND])
-            status = check_second(l, &u, &l->point.u);
-        if (!status && nelem <= MAX_UNIT)
-            set_unit(g->nin, g->wants, i, &u);
-        if (!status && !l->is_kink)
+        status = direction(l, i, is_unit, &u);
+        if (!status)
             status =
                 g->is_unknown[GRADIENT_JVP] ? check_alone(l, &u) : check_first(l, &u);
         gradient_drop(&u);
     }
+    if (status || !n || l->is_kink || l->fault || g->is_unknown[GRADIENT_SECOND])
+        return status;
+    status = gradient_random_like(g->w->ctx, g->nin, g->wants, x, 7, &u);
+    if (!status)
+        status = check_second(l, &u, &l->point.u);
+    gradient_drop(&u);
     return status;
 }
 

@@ -43,8 +43,11 @@ found text_wrong 'its facet plain gives another result 0 than the evaluator$'
 found text_none 'its facet plain: .*text_five'
 found expected 'result 0: element 1 is 4, expected 5$' 'what is expected of result 0: 2 numbers are expected, found "\[1\]"$' \
     '^  ok      float32\[2, 2\] = \[\[1, 2\], \[3, 4\]\] -> \[\[2, 6\], \[4, 8\]\]$' '^  ok      float32\[1, 2\] = 3 -> 6$'
-found gradient_value 'vjp: along a direction the adjoints of arguments come to .*, expected .*, as tangents of results do; where'
-found gradient_zero 'vjp: along a direction the adjoints of arguments come to 0, expected '
+found gradient_value 'vjp: along a direction the adjoint of input 0 (data) comes to .*, expected .*, as tangents of results do; where'
+found gradient_zero 'vjp: along a direction the adjoint of input 0 (data), which is not given, comes to 0, expected '
+for number in forgets forgets_many; do
+    found gradient_$number 'vjp: along a direction the adjoint of input 1 (right), which is not given, comes to 0, expected '
+done
 found gradient_type 'vjp: facet `gradient` of wrong.gradient_type gives for input 0 float64, expected Tensor\[(2, 3), float64\]$'
 found gradient_fails 'vjp: the vjp hook of wrong.gradient_fails: it does not know how$'
 found gradient_name 'vjp: the vjp hook of wrong.gradient_name: no op is named "mutliply"; did you mean multiply?$'
@@ -52,7 +55,7 @@ found gradient_forward 'jvp: the tangent of result 0, element 0, is .*, by diffe
 found gradient_blocked 'jvp: the tangent of result 0, element 0, is 0, by differences '
 found gradient_behind 'the facet blocks an argument behind the last one, which is 0$'
 found gradient_both 'the facet says why there is no derivative, and has a hook$'
-found gradient_alone 'vjp: along a direction the adjoints of arguments come to .*, by differences '
+found gradient_alone 'vjp: along a direction the adjoint of input 0 (data) comes to .*, by differences '
 found gradient_step 'jvp: the tangent of result 0, element 0, is 1, by differences 0$'
 expect 0 '^  ok      float32\[3\]$' -- "$baton" plugin check test.wrong wrong.random
 expect 0 '^  on cpu  2 cases, as interp$' -- "$baton" plugin check test.wrong wrong.right
@@ -70,7 +73,7 @@ expect 0 '^  derivative  what it gives is none: straight through: ' -- "$baton" 
 expect 0 'not tried: it states no cases' -- "$baton" plugin check test.wrong wrong.untried
 
 # All together: one fault does not hide the next.
-expect 1 'test.wrong: its tables agree with its manifest' '48 operators, 38 with faults; 48 cases, 39 failed' -- \
+expect 1 'test.wrong: its tables agree with its manifest' '50 operators, 40 with faults; 50 cases, 41 failed' -- \
     "$baton" plugin check test.wrong
 expect 1 'plugin test.wrong has no operator wrong.wrong' -- "$baton" plugin check test.wrong wrong.wrong
 expect 1 'no plugin has the id "test.wrung"; did you mean test.wrong?' -- "$baton" plugin check test.wrung

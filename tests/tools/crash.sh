@@ -95,7 +95,7 @@ done
 
 # One that gives something else than the derivative is found on the cases of the operator.
 hooks 'to[0] = c->seeds[0]; (void)b; return 0;' tanh
-expect 1 '^tanh$' 'vjp: along a direction the adjoints of arguments come to ' '^2 operators, 1 with faults' -- "$baton" plugin check org.example.hooks
+expect 1 '^tanh$' 'vjp: along a direction the adjoint of input 0 (data) comes to ' '^2 operators, 1 with faults' -- "$baton" plugin check org.example.hooks
 expect 1 '^tanh$' '^1 operator, 1 with faults' -- "$baton" plugin check org.example.hooks tanh
 hooks 'return bt_formula_vjp(b, c, to);' tanh
 expect 0 '^tanh$' '^2 operators, 0 with faults' -- "$baton" plugin check org.example.hooks

@@ -1,4 +1,4 @@
-/* y = x * x, by formula or in plain C, with derivatives that are wrong but for one. */
+/* y = x * x, by formula or in plain C, and y = x * z, with derivatives that are wrong but for one. */
 #include <baton/op.h>
 
 static const bt_op_input inputs[] = {
@@ -6,10 +6,23 @@ static const bt_op_input inputs[] = {
     { 0 },
 };
 
+static const bt_op_input factors[] = {
+    { .name = "left", .type = "t:float[..]", .doc = "any shape" },
+    { .name = "right", .type = "t:float[..]", .doc = "of the same" },
+    { 0 },
+};
+
 /* dy * x, without the 2 */
 static bt_status once(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
 {
     return bt_build(b, "multiply", NULL, (const bt_value *[]){ c->seeds[0], c->in[0] }, 2,
+                    &to[0]);
+}
+
+/* dy * z, and nothing for z */
+static bt_status left_alone(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
+{
+    return bt_build(b, "multiply", NULL, (const bt_value *[]){ c->seeds[0], c->in[1] }, 2,
                     &to[0]);
 }
 
@@ -65,7 +78,7 @@ static const bt_gradient_facet value = { .vjp = once }, zero = { .vjp = nothing 
                                step = { .vjp = through, .jvp = through },
                                blocked = { .blocked = 1 }, behind = { .blocked = 2 },
                                both = { .vjp = twice, .none = "it is too steep" },
-                               right = { .vjp = twice };
+                               right = { .vjp = twice }, left = { .vjp = left_alone };
 
 #define WRONG(name_, formula_, facet_)                                              \
     {                                                                               \
@@ -82,6 +95,13 @@ static const bt_gradient_facet value = { .vjp = once }, zero = { .vjp = nothing 
         .facets =                                                                    \
             BT_FACET_ROWS(BT_CASES("float32[2, 3]"), BT_FACET("gradient", facet_)),  \
     }
+#define FORGETS(name_, case_)                                                 \
+    {                                                                         \
+        .name = "wrong.gradient_" name_, .revision = 1, .doc = "A product.",  \
+        .source = "none", .inputs = factors,                                  \
+        .formula = "y: t[..] = left[..] * right[..]",                         \
+        .facets = BT_FACET_ROWS(BT_CASES(case_), BT_FACET("gradient", left)), \
+    }
 #define SQUARE "data[..] * data[..]"
 static const bt_op ops[] = {
     WRONG("value", SQUARE, value),
@@ -94,6 +114,8 @@ static const bt_op ops[] = {
     WRONG("blocked", SQUARE, blocked),
     WRONG("behind", SQUARE, behind),
     WRONG("both", SQUARE, both),
+    FORGETS("forgets", "float32[2, 3], float32[2, 3]"),
+    FORGETS("forgets_many", "float32[8, 9], float32[8, 9]"),
     PLAIN("gradient_alone", value),
     PLAIN("right_alone", right),
     { 0 },

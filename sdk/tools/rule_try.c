@@ -234,7 +234,10 @@ static bt_status try_modules(struct trial *t, const bt_module *before,
     BT_TRY(bt_pipeline_run(t->ctx, t->pass, NULL, before, &after));
     bt_status status = NULL;
     int is_applied = count_details(t->ctx, BT_ERR_PIPELINE) > 0;
-    if (is_applied)
+    if (is_applied && bt_module_equal(before, after))
+        bt_text_addf(&t->fault, "%s changes nothing: it puts in place what is there\n%s",
+                     t->rule->name, strstr(t->program.text, "def @main"));
+    else if (is_applied)
         status = compare_modules(t, before, after);
     if (is_applied && !status && !t->fault.len)
         status = check_end(t, before);

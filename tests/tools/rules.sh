@@ -183,6 +183,10 @@ for text in 'nn.relu(x) => nn.relu(nn.relu(x)) if float(x)' 'add(x, y) => add(y,
     expect 1 '^  FAILED$' '^ *example.rule has no end: after [0-9]* rounds it still applies to what it .*put in place' '^ *def @main(%' -- \
         "$baton" plugin check org.example.rules
 done
+for text in 'abs(x) => abs(x)' 'multiply(x, 0.5) => multiply(x, scalar(0.5, x))' 'transpose(x, axes=a) => transpose(x, axes=a) if float(x)'; do
+    rules "$text"
+    expect 1 '^  FAILED$' '^ *example.rule changes nothing: it puts in place what is there$' '^ *def @main(%' -- "$baton" plugin check org.example.rules
+done
 cat > rules/rules.c <<'EOF'
 #include <baton/pass.h>
 static const bt_rule rows[] = {

@@ -122,7 +122,8 @@ bt_status choice_find(bt_ctx *ctx, bt_arena *arena, const bt_module *model,
 {
     *out = (struct choice){ .kind = choice_kind(kind) };
     BT_TRY(find_function(ctx, arena, model, name, out));
-    return choice_check(ctx, arena, out);
+    BT_TRY(choice_check(ctx, arena, out));
+    return choice_check_attributes(ctx, arena, out);
 }
 
 bt_status choice_make(bt_ctx *ctx, bt_arena *arena, const bt_module *model,

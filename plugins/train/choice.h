@@ -50,6 +50,9 @@ bt_status choice_check(bt_ctx *, bt_arena *, struct choice *) BT_MUST_USE;
 /* errors  BT_ERR_NAME: neither the model nor the text of a library defines it */
 bt_status choice_known(bt_ctx *, bt_arena *, const bt_module *model,
                        const struct choice_kind *, const char *name) BT_MUST_USE;
+/* Whether attributes that are numbers are defaults and ends of options, the ones within the others.
+ * errors  BT_ERR_ATTRIBUTE: one is not */
+bt_status choice_check_attributes(bt_ctx *, bt_arena *, struct choice *) BT_MUST_USE;
 /* "rate=0.1, decay=0": of those that its function has.
  * errors  BT_ERR_ATTRIBUTE: there is none of the name, or it is out of its range */
 bt_status choice_read_options(bt_ctx *, bt_arena *, const char *text,

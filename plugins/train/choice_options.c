@@ -61,17 +61,77 @@ static bt_status check_end(bt_ctx *ctx, bt_arena *arena, const struct choice *c,
                    is_high ? "less" : "more");
 }
 
-static bt_status check_ranges(bt_ctx *ctx, bt_arena *arena, const struct choice *c)
+static bt_status check_range(bt_ctx *ctx, bt_arena *arena, const struct choice *c,
+                             uint32_t option)
 {
+    if (!isfinite((float)c->options[option]))
+        return bt_fail(ctx, BT_ERR_ATTRIBUTE, "%s: %s is to be a finite float32",
+                       c->global->name, c->option_names[option]);
+    BT_TRY(check_end(ctx, arena, c, option, 0));
+    return check_end(ctx, arena, c, option, 1);
+}
+
+/* ---- attributes ---- */
+
+/* "rate", "rate_low" and "rate_high", of each option, and NULL. */
+static bt_status list_names(bt_arena *arena, const struct choice *c, const char **out)
+{
+    static const char *const ends[] = { "", "_low", "_high" };
     for (uint32_t i = 0; i < c->noption; i++) {
-        if (!isfinite((float)c->options[i]))
-            return bt_fail(ctx, BT_ERR_ATTRIBUTE, "%s: %s is to be a finite float32",
-                           c->global->name, c->option_names[i]);
-        BT_TRY(check_end(ctx, arena, c, i, 0));
-        BT_TRY(check_end(ctx, arena, c, i, 1));
+        for (uint32_t k = 0; k < BT_COUNT(ends); k++) {
+            bt_text name;
+            bt_text_init(&name, arena);
+            bt_text_addf(&name, "%s%s", c->option_names[i], ends[k]);
+            *out = bt_text_get(&name);
+            if (!*out++)
+                return bt_no_memory();
+        }
+    }
+    *out = NULL;
+    return NULL;
+}
+
+static int is_in(const char *const *names, const char *name)
+{
+    while (*names && strcmp(*names, name) != 0)
+        names++;
+    return *names != NULL;
+}
+
+static bt_status check_attribute(bt_ctx *ctx, bt_arena *arena, const struct choice *c,
+                                 const char *const *names, const bt_dict_entry *entry)
+{
+    const int is_number = entry->kind == BT_DICT_INT || entry->kind == BT_DICT_FLOAT,
+              is_known = is_in(names, entry->name);
+    const bt_store *store = c->of->store;
+    if (is_known && !is_number)
+        return bt_fail_at(ctx, BT_ERR_ATTRIBUTE, store, c->global->span,
+                          "attribute %s of @%s is to be a number: options are",
+                          entry->name, c->global->name);
+    if (is_known || !is_number)
+        return NULL;
+    const char *near = bt_nearest(arena, entry->name, names);
+    return bt_fail_at(ctx, BT_ERR_ATTRIBUTE, store, c->global->span,
+                      "attribute %s of @%s is the default of no option, nor an end of "
+                      "one (NAME_low, NAME_high)%s",
+                      entry->name, c->global->name, near);
+}
+
+bt_status choice_check_attributes(bt_ctx *ctx, bt_arena *arena, struct choice *c)
+{
+    const bt_dict *attrs = &c->global->func->attrs;
+    const char *names[3 * MAX_OPTIONS + 1];
+    BT_TRY(list_names(arena, c, names));
+    for (uint32_t i = 0; i < attrs->n; i++)
+        BT_TRY(check_attribute(ctx, arena, c, names, &attrs->at[i]));
+    for (uint32_t i = 0; i < c->noption; i++) {
+        if (find_number(c, c->option_names[i], &c->options[i]))
+            BT_TRY(check_range(ctx, arena, c, i));
     }
     return NULL;
 }
+
+/* ---- options ---- */
 
 bt_status choice_read_options(bt_ctx *ctx, bt_arena *arena, const char *text,
                               struct choice *c)
@@ -99,7 +159,9 @@ bt_status choice_read_options(bt_ctx *ctx, bt_arena *arena, const char *text,
     if (!status)
         memcpy(c->options, read, c->noption * sizeof(double));
     bt_store_unref(own);
-    return status ? status : check_ranges(ctx, arena, c);
+    for (uint32_t i = 0; i < c->noption && !status; i++)
+        status = check_range(ctx, arena, c, i);
+    return status;
 }
 
 void choice_add_options(const struct choice *c, bt_text *out)

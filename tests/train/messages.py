@@ -40,6 +40,15 @@ def check_names(runs):
     runs.check(done.returncode == 0, done.stdout + done.stderr)
     done = runs.run("plugin", "check", "org.example.mine", env=plugin(runs, "optimizer", WRONG))
     runs.check(done.returncode == 1 and "@optimizer.mine is no optimizer: it gives float32" in done.stderr, done.stdout + done.stderr)
+    # Its attributes are defaults of options, and their ends.
+    for defaults, message in [("gama=2f", "mine.baton:3:1: error: attribute gama of @loss.focal is the default of no option, nor an end of one (NAME_low, "
+                                          "NAME_high); did you mean gamma"),
+                              ("gamma=2f, gamma_hihg=3f", "attribute gamma_hihg of @loss.focal is the default of no option"),
+                              ('gamma="2"', "attribute gamma of @loss.focal is to be a number: options are"),
+                              ("gamma=2f, gamma_high=1f", "loss.focal: gamma is 2, and is to be 1 or less")]:
+        kit.write("loss/mine.baton", LOSSES.replace("%gamma: float32)", f"%gamma: float32, {defaults})"))
+        done = runs.run("plugin", "check", "org.example.mine", env=env)
+        runs.check(done.returncode == 1 and message in done.stderr, done.stdout + done.stderr)
 
 
 def check_data(runs, x, y):

@@ -16,7 +16,8 @@
 
 /* A version of a global for a batch. */
 struct batching_func {
-    const bt_global *of; /* a function, or a gradient declaration */
+    const bt_global *of; /* a function, or a gradient declaration; of an external function one
+                            that calls it */
     const uint8_t *mask; /* of the tensors of its parameters, one after another */
     const struct batching_func
         *base; /* of a gradient: the version of what it is the gradient of */
@@ -37,6 +38,7 @@ struct vmap {
     bt_vec(struct batching_func *) all;
     bt_vec(struct batching_func *) refused; /* neither for a batch nor one by one */
     bt_map taken;                           /* names */
+    bt_map external; /* external functions -> what stands for them in `of` */
 };
 
 /* A function under construction. */

@@ -19,12 +19,9 @@ static const bt_func_type *type_of(const struct batching_func *f)
 static bt_status check(const struct vmap *v, const bt_global *global)
 {
     const bt_func *func = global->func;
-    if (global->kind != BT_GLOBAL_FUNC && global->kind != BT_GLOBAL_GRADIENT)
-        return bt_fail_at(
-            v->ctx, BT_ERR_UNSUPPORTED, v->module->store, global->span,
-            "vmap: @%s is no function of the module, so that nothing is known "
-            "of what it does with a batch",
-            global->name);
+    if (global->kind == BT_GLOBAL_CONST)
+        return bt_fail_at(v->ctx, BT_ERR_UNSUPPORTED, v->module->store, global->span,
+                          "vmap: @%s is no function", global->name);
     for (uint32_t i = 0; func && i < func->nvar; i++) {
         if (bt_type_kind_of(func->vars[i]) != BT_KIND_DIM)
             return bt_fail_at(v->ctx, BT_ERR_UNSUPPORTED, v->module->store, global->span,
@@ -33,6 +30,72 @@ static bt_status check(const struct vmap *v, const bt_global *global)
                               global->name);
     }
     return NULL;
+}
+
+/* Nothing is known of what an external function does with a batch: for one example after another a
+ * function calls it. */
+static bt_status call_external(struct vmap *v, bt_builder *b, const bt_global *external,
+                               const bt_func **out)
+{
+    bt_store *store = v->module->store;
+    const bt_func_type *type = bt_as_func_type(external->type);
+    const bt_type **vars = BT_NEWS(v->arena, const bt_type *, type->nparam);
+    const bt_param **params = BT_NEWS(v->arena, const bt_param *, type->narg);
+    const bt_value **args = BT_NEWS(v->arena, const bt_value *, type->narg), *value;
+    bt_func func = { .name = external->name, .span = external->span };
+    if (!vars || !params || !args)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < type->nparam; i++) {
+        if (!(vars[i] = bt_type_var(store, &type->params[i], "n")))
+            return bt_store_why(v->ctx, store);
+    }
+    func.nvar = type->nparam;
+    func.vars = vars;
+    if (type->nparam && !(type = bt_func_type_open(store, type, vars)))
+        return bt_store_why(v->ctx, store);
+    bt_builder_at(b, external->span, 0);
+    for (uint32_t i = 0; i < type->narg; i++) {
+        BT_TRY(bt_build_param(b, "x", type->args[i], &params[i]));
+        args[i] = &params[i]->base;
+    }
+    bt_call call = { .callee_kind = BT_CALLEE_VALUE,
+                     .narg = type->narg,
+                     .args = args,
+                     .ntype_arg = func.nvar,
+                     .type_args = vars };
+    BT_TRY(bt_block_begin(b, type->narg, params));
+    BT_TRY(bt_build_global(b, external->name, &call.callee));
+    BT_TRY(bt_build_call(b, &call, &value));
+    BT_TRY(bt_block_end(b, value, &func.block));
+    func.result = type->result;
+    func.nwhere = type->nwhere;
+    func.wheres = type->wheres;
+    return bt_func_create(v->ctx, store, &func, out);
+}
+
+static bt_status stand_in(struct vmap *v, const bt_global *external,
+                          const bt_global **out)
+{
+    bt_builder *b;
+    bt_global *now;
+    if ((*out = bt_map_find(&v->external, external)))
+        return NULL;
+    if (!batching_is_tensors(bt_as_func_type(external->type)->result))
+        return bt_fail_at(v->ctx, BT_ERR_UNSUPPORTED, v->module->store, external->span,
+                          "vmap: @%s is external and gives no tensors: nothing is known "
+                          "of what it does with a batch",
+                          external->name);
+    if (!(now = BT_NEW(v->arena, bt_global)))
+        return bt_no_memory();
+    *now = *external;
+    now->kind = BT_GLOBAL_FUNC;
+    *out = now;
+    BT_TRY(bt_builder_create(v->ctx, v->module->store, v->module, &b));
+    bt_status status = call_external(v, b, external, &now->func);
+    bt_builder_destroy(b);
+    return status                                    ? status
+           : bt_map_put(&v->external, external, now) ? NULL
+                                                     : bt_no_memory();
 }
 
 const char *batching_rule(const struct batching_func *f, const char *name)
@@ -110,6 +173,9 @@ static bt_status add_base(struct vmap *v, struct batching_func *f, uint8_t *mask
 bt_status batching_want(struct vmap *v, const bt_global *global, const uint8_t *mask,
                         struct batching_func **out)
 {
+    const int is_external = global->kind == BT_GLOBAL_EXTERN;
+    if (is_external)
+        BT_TRY(stand_in(v, global, &global));
     BT_TRY(check(v, global));
     struct batching_func *f = BT_NEW(v->arena, struct batching_func);
     const uint32_t n = nleaf_of(bt_as_func_type(global->type));
@@ -118,7 +184,9 @@ bt_status batching_want(struct vmap *v, const bt_global *global, const uint8_t *
         return bt_no_memory();
     if (n)
         memcpy(own, mask, n);
-    *f = (struct batching_func){ .of = global, .mask = own };
+    *f = (struct batching_func){ .of = global,
+                                 .mask = own,
+                                 .is_each = (uint32_t)is_external };
     if (global->kind == BT_GLOBAL_GRADIENT)
         BT_TRY(add_base(v, f, own));
     if (has_rule(global))

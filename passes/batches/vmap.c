@@ -6,7 +6,7 @@
  * A closure is put in place. A branch by a condition that differs is computed on both sides
  * where these only compute, else it, and whatever is plain C, runs for one example after
  * another, as does a function that writes references, or whose data or closures, or those that
- * what it calls gives, hold what differs. The gradient of each example is the gradient of a
+ * what it calls gives, hold what differs; and an external function. The gradient of each example is the gradient of a
  * version of its function; a version has attributes vjp and jvp, if its function has. Calls inside
  * functions that are applied to a batch come first.
  * source   JAX, vmap; TensorFlow, vectorized_map (Agarwal 2019)
@@ -176,6 +176,7 @@ static bt_status run_round(bt_ctx *ctx, bt_arena *arena, const bt_module *module
     struct round r = { .vmap = { .ctx = ctx, .arena = arena, .module = module } };
     bt_effects *effects;
     bt_map_init(&r.vmap.taken, arena, 1);
+    bt_map_init(&r.vmap.external, arena, 0);
     bt_map_init(&r.ready, arena, 0);
     BT_TRY(bt_callgraph_create(ctx, module, arena, &r.graph));
     BT_TRY(find_has(&r));

@@ -2,6 +2,7 @@
  * scatter_elements, scatter_nd: updates put at, or combined with, positions of a tensor.
  *     scatter_elements(x, indices, u, axis=0, reduction="add")
  *         y[i] = x[i] + sum(k | indices[k] == i: u[k])
+ *     along other axes than `axis` indices may have less than x: what is beyond them stays
  *     scatter_nd(x, indices, u)    y[indices[0, j], indices[1, j], x2] = u[j, x2]
  * Negative positions count from the end. Updates outside are dropped. Where several meet,
  * "update" keeps the last one in row-major order.
@@ -47,11 +48,18 @@ static bt_status relate_elements(bt_solver *s, const bt_relation_call *r)
     for (uint32_t k = 0; k < data.rank; k++) {
         BT_TRY(bt_relation_unify(s, r, indices.dims[k], updates.dims[k],
                                  "dims of indices and of updates"));
-        if (k != axis)
-            BT_TRY(bt_relation_unify(s, r, data.dims[k], indices.dims[k],
-                                     "dims of data and of indices"));
     }
-    return bt_relation_result_tensor(s, r, data.rank, data.dims, data.dtype);
+    BT_TRY(bt_relation_result_tensor(s, r, data.rank, data.dims, data.dtype));
+    for (uint32_t k = 0; k < data.rank; k++) {
+        const bt_type *part, *whole;
+        if (k == axis)
+            continue;
+        BT_TRY(bt_relation_dim(s, r, indices.dims[k], &part));
+        BT_TRY(bt_relation_dim(s, r, data.dims[k], &whole));
+        BT_TRY(bt_relation_require(s, r, BT_CHECK_LESS_EQUAL, part, whole,
+                                   "dims of indices and of data"));
+    }
+    return NULL;
 }
 
 static bt_status relate_nd(bt_solver *s, const bt_relation_call *r)
@@ -107,6 +115,30 @@ static const struct combine *combine_find(const char *name)
     return NULL;
 }
 
+/* The lists `meet`, over the updates that meet an element, `k`, the place of one, and `last`,
+ * the place of the last one. Along an axis that may have less updates than elements those are
+ * counted by an index of their own. */
+static void write_meeting(bt_formula *f, const bt_formula_call *call, uint32_t axis)
+{
+    const bt_shape_type *data = bt_tensor_shape(call->args[0]),
+                        *indices = bt_tensor_shape(call->args[1]);
+    bt_formula_each(f, "k", 0, data->n, "i#");
+    bt_formula_each(f, "last", 0, data->n, "i#");
+    bt_formula_set(f, "k", axis, "k");
+    bt_formula_set(f, "last", axis, "clamp(last[$i], 0, extent(indices, %u) - 1)", axis);
+    bt_formula_item(f, "over", "k in extent(indices, %u)", axis);
+    for (uint32_t i = 0; i < data->n; i++) {
+        if (i == axis || indices->dims[i] == data->dims[i])
+            continue;
+        bt_formula_set(f, "k", i, "j%u", i);
+        bt_formula_set(f, "last", i, "clamp(i%u, 0, extent(indices, %u) - 1)", i, i);
+        bt_formula_item(f, "over", "j%u in extent(indices, %u)", i, i);
+        bt_formula_item(f, "where", "j%u == i%u", i, i);
+    }
+    bt_formula_item(f, "where", "p[$k] == i%u", axis);
+    bt_formula_item(f, "meet", "$over | $[ && ]where");
+}
+
 /* p: positions counted from the front. */
 static void write_elements(bt_formula *f, const bt_formula_call *call)
 {
@@ -118,10 +150,7 @@ static void write_elements(bt_formula *f, const bt_formula_call *call)
     bt_formula_each(f, "p", 0, rank, "i# in extent(indices, #)");
     bt_formula_each(f, "y", 0, rank, "i# in extent(data, #)");
     bt_formula_each(f, "i", 0, rank, "i#");
-    bt_formula_each(f, "k", 0, rank, "i#");
-    bt_formula_set(f, "k", axis, "k");
-    // the updates that meet an element
-    bt_formula_item(f, "meet", "k in extent(indices, %u) | p[$k] == i%u", axis, axis);
+    write_meeting(f, call, axis);
     bt_formula_add(f,
                    "p: int64[$p] = select(index(indices[$i]) < 0, index(indices[$i]) + "
                    "extent(data, %u), index(indices[$i])); ",
@@ -137,9 +166,6 @@ static void write_elements(bt_formula *f, const bt_formula_call *call)
                        wide, wide, wide);
     } else {
         // max over nothing is the least integer: no update fell here
-        bt_formula_each(f, "last", 0, rank, "i#");
-        bt_formula_set(f, "last", axis, "clamp(last[$i], 0, extent(indices, %u) - 1)",
-                       axis);
         bt_formula_add(f, "last: int64[$y] = max($meet: k); "
                           "y: t[$y] = select(last[$i] < 0, data[$i], updates[$last])");
     }
@@ -305,6 +331,7 @@ static const bt_op ops[] = {
         .revision = 1,
         .doc = "Puts elements at positions along an axis.\n"
                "Positions below 0 count from the end; updates at others outside are dropped.\n"
+               "Along other axes indices may have less than data: what is beyond stays.\n"
                "The type of data stays. Combining needs numbers.",
         .source = "Relay, scatter_elements; ONNX ScatterElements-18",
         .inputs = inputs,
@@ -312,15 +339,20 @@ static const bt_op ops[] = {
         .attrs_nbytes = sizeof(struct attrs),
         .relate = relate_elements,
         .write_formula = write_elements,
-        .facets = BT_FACET_ROWS(
-            BT_CASES("float32[4, 2], int32[3, 2] = 0..3, float32[3, 2]\n"
-                     "float32[4, 2], int64[4, 5] = -2..1, float32[4, 5] | axis=-1, "
-                     "reduction=\"add\"\n"
-                     "float32[4], int32[6] = 0..3, float32[6] | reduction=\"mul\"\n"
-                     "float32[4], int32[6] = 0..3, float32[6] | reduction=\"mean\"\n"
-                     "int8[4], int32[6] = 0..3, int8[6] | reduction=\"min\"\n"
-                     "float32[4], int32[6] = 0..3, float32[6] | reduction=\"max\"\n"
-                     "bool[4], int32[0], bool[0]")),
+        .facets = BT_FACET_ROWS(BT_CASES(
+            "float32[4, 2], int32[3, 2] = 0..3, float32[3, 2]\n"
+            "float32[4, 2], int64[4, 5] = -2..1, float32[4, 5] | axis=-1, "
+            "reduction=\"add\"\n"
+            "float32[4], int32[6] = 0..3, float32[6] | reduction=\"mul\"\n"
+            "float32[4], int32[6] = 0..3, float32[6] | reduction=\"mean\"\n"
+            "int8[4], int32[6] = 0..3, int8[6] | reduction=\"min\"\n"
+            "float32[4], int32[6] = 0..3, float32[6] | reduction=\"max\"\n"
+            "bool[4], int32[0], bool[0]\n"
+            "float32[3, 4], int32[2, 3] = 0..2, float32[2, 3]\n"
+            "float32[3, 4], int32[2, 3] = -3..2, float32[2, 3] | reduction=\"add\"\n"
+            "float32[3, 4, 2], int64[1, 6, 1] = 0..3, float32[1, 6, 1] | axis=1, "
+            "reduction=\"mean\"\n"
+            "float32[3, 2], int32[0, 2], float32[0, 2] | axis=1")),
     },
     {
         .name = "scatter_nd",

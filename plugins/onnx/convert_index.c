@@ -88,32 +88,13 @@ static const char *reduction(bt_onnx_node *n)
     return "update";
 }
 
-/* Indices may be shorter than data along the other axes: updates then go to the first
- * elements of these, and the rest stays. */
 static void scatter_elements(bt_onnx_node *n)
 {
-    const bt_value *data = node_need(n, 0), *indices = node_need(n, 1),
-                   *before[BT_MAX_RANK];
-    uint32_t rank = value_rank(n, data), ncut = 0, cut[BT_MAX_RANK];
-    uint32_t axis = n->status ? 0 : node_axis(n, node_int(n, "axis", 0), rank);
-    for (uint32_t i = 0; !n->status && i < rank; i++) {
-        int64_t count = value_dim(n, indices, i);
-        if (i == axis || count < 0 || count >= value_dim(n, data, i))
-            continue;
-        before[ncut] = data;
-        cut[ncut++] = i;
-        data = sliced(n, data, i, 0, count);
-    }
-    const char *attrs = node_format(n, "axis=%u, reduction=\"%s\"", axis, reduction(n));
-    const bt_value *y =
-        emit3(n, "scatter_elements", attrs, data, indices, node_need(n, 2));
-    for (uint32_t i = ncut; !n->status && i-- > 0;) {
-        int64_t from = value_dim(n, indices, cut[i]),
-                to = value_dim(n, before[i], cut[i]);
-        const bt_value *parts[2] = { y, sliced(n, before[i], cut[i], from, to) };
-        y = joined(n, cut[i], 2, parts);
-    }
-    node_out(n, 0, y);
+    const char *attrs = node_format(n, "axis=%lld, reduction=\"%s\"",
+                                    (long long)node_int(n, "axis", 0), reduction(n));
+    node_out(n, 0,
+             emit3(n, "scatter_elements", attrs, node_need(n, 0), node_need(n, 1),
+                   node_need(n, 2)));
 }
 
 static void scatter_nd(bt_onnx_node *n)

@@ -40,7 +40,6 @@ REFUSED = {
     " is resized, and its size is symbolic": "Resize of a symbolic axis",
     " has a symbolic size, and its mode is neither nearest nor linear": "Resize of a symbolic axis",
     "argmax: one element and the extent of a reduced axis": "Hardmax over an axis that a run leaves without elements",
-    "scatter_elements: dims of data and of indices: ": "fewer indices than a symbolic dim",
 }
 if os.environ.get("BATON_MODEL_EXECUTOR") == "written":  # the C of executor aot
     REFUSED["no C is written for"] = "operators whose results have sizes that depend on elements"

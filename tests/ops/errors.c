@@ -145,6 +145,7 @@ static const error_row rows[] = {
     { "gather", "axis=0", { "float32[2, 3]", "int32[2, 4]" }, "dims of indices and of data" },
     { "gather_nd", NULL, { "float32[2, 3]", "int32[3, 4]" }, "3 positions point into data of rank 2" },
     { "scatter_elements", NULL, { "float32[4]", "int32[3]", "float32[2]" }, "dims of indices and of updates" },
+    { "scatter_elements", NULL, { "float32[4, 2]", "int32[3, 3]", "float32[3, 3]" }, "dims of indices and of data" },
     { "scatter_elements", NULL, { "float32[4]", "int32[3]", "int8[3]" }, "dtypes of" },
     { "scatter_elements", "reduction=\"add\"", { "bool[4]", "int32[3]", "bool[3]" }, "must be a number" },
     { "scatter_nd", NULL, { "float32[4]", "int32[2, 3]", "float32[3]" }, "the rank of data" },

@@ -26,6 +26,8 @@ static const call_row rows[] = {
     { "scatter_elements", "reduction=\"mean\"", { "float32[4] 1 2 3 4", "int32[4] 0 2 0 -1", "float32[4] 10 20 30 40" }, { "float32[4] 13.666667 2 11.5 22" }, 0 },
     { "scatter_elements", "axis=1", { "float32[2, 3] 0 1 2 3 4 5", "int64[2, 2] 2 0 1 1", "float32[2, 2] 9 8 7 6" }, { "float32[2, 3] 8 1 9 3 6 5" }, 0 },
     { "scatter_elements", "axis=-2, reduction=\"add\"", { "float32[2, 2] 0 1 2 3", "int32[1, 2] 1 0", "float32[1, 2] 5 6" }, { "float32[2, 2] 0 7 7 3" }, 0 },
+    { "scatter_elements", NULL, { "float32[2, 3] 0 1 2 3 4 5", "int64[1, 2] 1 -2", "float32[1, 2] 9 8" }, { "float32[2, 3] 0 8 2 9 4 5" }, 0 },
+    { "scatter_elements", "reduction=\"add\"", { "float32[2, 3] 0 1 2 3 4 5", "int64[3, 1] 1 0 1", "float32[3, 1] 9 8 7" }, { "float32[2, 3] 8 1 2 19 4 5" }, 0 },
     { "scatter_elements", NULL, { "bool[2] 1 0", "int32[2] 5 1", "bool[2] 1 1" }, { "bool[2] 1 1" }, 0 },
     { "scatter_elements", NULL, { "float32[1] 1", "int32[0]", "float32[0]" }, { "float32[1] 1" }, 0 },
     { "scatter_nd", NULL, { "float32[2, 3] 0 0 0 0 0 0", "int32[2, 3] 0 1 0 2 0 2", "float32[3] 5 6 7" }, { "float32[2, 3] 0 0 7 6 0 0" }, 0 },

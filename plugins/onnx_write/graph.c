@@ -90,25 +90,28 @@ static bt_status add_tensor(struct graph *g, const bt_tensor *tensor, const char
     return g->initializers.failed ? bt_no_memory() : NULL;
 }
 
-static bt_status add_constant(struct graph *g, const bt_const *constant, const char **out)
+/* value: the constant, or what names it where the module does. */
+static bt_status add_constant(struct graph *g, const bt_value *value,
+                              const bt_const *constant, const char **out)
 {
     const bt_tensor *tensor = bt_object_as_tensor(constant->object);
     if (!tensor || !type_number(tensor->dtype))
-        return bt_fail_at(g->ctx, BT_ERR_UNSUPPORTED, g->store, constant->base.span,
+        return bt_fail_at(g->ctx, BT_ERR_UNSUPPORTED, g->store, value->span,
                           "a constant is of a type that ONNX has not");
-    BT_TRY(graph_new_name(g, &constant->base, out));
+    BT_TRY(graph_new_name(g, value, out));
     BT_TRY(graph_set_name(g, &constant->base, *out));
     return add_tensor(g, tensor, *out);
 }
 
 bt_status graph_name(struct graph *g, const bt_value *value, const char **out)
 {
-    const bt_const *constant = bt_as_const(value);
-    *out = bt_map_find(&g->names, value);
+    const bt_value *known = bt_module_constant(g->module, value);
+    const bt_const *constant = known ? bt_as_const(known) : NULL;
+    *out = bt_map_find(&g->names, constant ? &constant->base : value);
     if (*out)
         return NULL;
     return constant
-               ? add_constant(g, constant, out)
+               ? add_constant(g, value, constant, out)
                : bt_fail_at(g->ctx, BT_ERR_UNSUPPORTED, g->store, value->span,
                             "ONNX files are written of calls of operators on tensors: "
                             "branches, functions, data and tuples stay in Baton's text");

@@ -8,6 +8,7 @@
 struct graph {
     bt_ctx *ctx;
     bt_arena *arena;
+    const bt_module *module;
     const bt_store *store;       /* of the module, for places */
     const bt_block *block;       /* of the function: its parameters have open dims */
     bt_text nodes, initializers; /* fields of the graph's message */

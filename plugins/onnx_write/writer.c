@@ -206,7 +206,9 @@ static bt_status put_model(struct graph *g, const bt_func *func, bt_text *model)
 static bt_status write_flat(bt_ctx *ctx, bt_arena *arena, const bt_module *module,
                             const char *entry, const char *path)
 {
-    struct graph g = { .ctx = ctx, .arena = arena, .store = module->store };
+    struct graph g = {
+        .ctx = ctx, .arena = arena, .module = module, .store = module->store
+    };
     const bt_global *global;
     bt_text model;
     BT_TRY(bt_module_entry(ctx, module, entry, &global));

@@ -179,22 +179,25 @@ static int fits(const struct safetensor *found, const bt_tensor *t)
     return same;
 }
 
-/* Those that are named to be learned, such as adapters, begin by their initializers beside what a
- * file of the model without them has. */
+/* Where some are named to be learned, such as adapters, these begin by their initializers beside
+ * what a file of the model without them has, and constants stay as the model has them. */
 static int may_be_missing(const bt_training *t, uint32_t i, uint32_t params)
 {
     return params && t->options.learned && i < t->nheld &&
-           training_learns(t, t->params[i].name);
+           (t->is_constant[i] || training_learns(t, t->params[i].name));
 }
 
 /* What may be asked for in another way than it was. */
 static const char *missing_hint(const bt_training *t, uint32_t i, uint32_t params)
 {
+    const int is_constant = params && i < t->nheld && t->is_constant[i];
+    if (is_constant && t->options.folder)
+        return "; a constant that is to stay as the model has it is named by --fixed";
     if (params && t->options.folder)
         return "; parameters that are named by --learn may be missing, and begin by "
                "their "
                "initializers";
-    return params && i < t->nheld && t->is_constant[i]
+    return is_constant
                ? "; a constant that the training was given by --fixed is named by "
                  "--fixed "
                  "here, too"

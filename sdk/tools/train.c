@@ -354,8 +354,8 @@ static const struct option options[] = {
     { "every", 0, "N", "a checkpoint after every N steps too, not only after an epoch" },
     { "resume", 0, NULL, "go on from the last checkpoint in the folder" },
     { "initialise", 0, "FILE",
-      "parameters of this .safetensors file to begin with; those that --learn names may "
-      "be missing" },
+      "parameters of this .safetensors file to begin with; with --learn, those that it "
+      "names and constants may be missing" },
     { "json", 0, NULL, "print one JSON object a line" },
     { "entry", 0, "FUNCTION", "function to train (default: main, or the only one)" },
     { "target", 0, "NAME[,NAME]",

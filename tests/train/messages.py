@@ -78,6 +78,19 @@ def check_fixed(runs):
     export = ["export", "scaled.baton", runs.last("scaled"), "-o", "y.baton"]
     runs.refused("has no tensor scale; a constant that the training was given by --fixed is named by --fixed here, too", *export)
     runs.check(runs.run(*export, "--fixed", "scale").returncode == 0, "the same constant")
+    # A constant of the module is an initializer of ONNX.
+    done = runs.run(*export[:-1], "y.onnx", "--fixed", "scale")
+    runs.check(done.returncode == 0, done.stderr)
+    given = ["-i", "x=random:1"]
+    outputs = [runs.run("run", file, *given).stdout for file in ("y.onnx", "y.baton")]
+    runs.check(outputs[0].split("\n", 1)[1:] == outputs[1].split("\n", 1)[1:] != [], f"of both forms: {outputs}")
+    # One that is not learned begins as the model has it, whether the file has it or not.
+    kit.write_tensors("begin.safetensors", {"w": numpy.ones((3, 4), numpy.float32), "b": numpy.ones(3, numpy.float32)})
+    words = ["scaled.baton", "--data", "data.npz", "--epochs", 1, "-o", "begun", "--initialise", "begin.safetensors"]
+    runs.refused("has no tensor scale; a constant that is to stay as the model has it is named by --fixed", "train", *words)
+    runs.train(*words, "--learn", "w")
+    tensors, _ = kit.read_tensors(runs.last("begun"))
+    runs.check(tensors["scale"].tolist() == [1, 2, 3] and tensors["b"].tolist() == [1, 1, 1], f"not learned: {tensors}")
 
 
 def check_articles(runs):

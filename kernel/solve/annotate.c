@@ -48,6 +48,7 @@ static const bt_type *annotate_named(struct annotate *a, const bt_type *name)
         if (known)
             return known;
     }
+    a->solver->has_unnamed |= a->how == ANNOTATE_ATTR;
     if (a->how == ANNOTATE_DECLARED || a->how == ANNOTATE_ATTR)
         return NULL;
     const bt_type *dim = annotate_dim(a);

@@ -24,7 +24,7 @@ struct inference {
     bt_map globals; /* name to struct bt__global */
     bt_module_builder *builder;
     uint64_t seed;
-    uint32_t nerror;
+    uint32_t nerror, has_unnamed;
     bt_status first;
 };
 
@@ -240,6 +240,7 @@ static bt_status solve_component(struct inference *in, uint32_t component)
         status = bt__report(&s, status);
     in->nerror += s.nerror;
     in->first = s.first;
+    in->has_unnamed |= s.has_unnamed;
     bt__solver_deinit(&s);
     return status;
 }
@@ -276,6 +277,10 @@ static bt_status run(struct inference *in, bt_module **out)
         status = bt_module_builder_finish(builder, 1, out);
     }
     bt_module_builder_destroy(in->builder);
+    if (!status && in->has_unnamed && (status = bt_verify(in->ctx, *out))) {
+        bt_module_unref(*out); // no value before it has the dim
+        *out = NULL;
+    }
     return status;
 }
 

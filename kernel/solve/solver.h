@@ -208,6 +208,7 @@ struct bt_solver {
     uint32_t is_undecided;       /* or dims that may differ, where no check can stand */
     uint32_t is_escaping;        /* or a dim known only while a function inside runs */
     uint32_t nest;               /* of walks over terms */
+    uint32_t has_unnamed;        /* 1: some attribute has a ?a that no type has */
     bt_status failed;            /* of a walk that cannot return one */
     bt_status broken;            /* of a function for relations that cannot return one */
     /* errors */

@@ -135,9 +135,21 @@ static bt_status instantiate_choice(struct copy *c, const bt_value *old,
     return bt_build_again(c->b, old, operands, regions, wanted, out);
 }
 
+static bt_status fail_external(const struct mono *m, const bt_value *value)
+{
+    return bt_fail_at(m->ctx, BT_ERR_UNSUPPORTED, m->module->store, value->span,
+                      "@%s is external and has type parameters besides dims: there is no "
+                      "body to copy for the types that it is called with; declare one "
+                      "extern for each of them",
+                      value->name);
+}
+
 static bt_status fail_held(const struct mono *m, const bt_value *value)
 {
+    const bt_global *global = bt_module_global(m->module, value);
     bt_text text;
+    if (global && global->kind == BT_GLOBAL_EXTERN)
+        return fail_external(m, value);
     bt_text_init(&text, m->arena);
     if (value->name)
         bt_print_operand(value, &text);

@@ -163,12 +163,37 @@ static void print_adt(bt_printer *p, const bt_adt_def *def)
     add(p, "}\n");
 }
 
+static const char *name_of(const bt_printer *p, const char *name)
+{
+    const char *other = p->renamed && name ? bt_map_find(p->renamed, name) : NULL;
+    return other ? other : name;
+}
+
+void bt__print_global(bt_printer *p, const char *head, const char *name)
+{
+    bt__print_name(p->out, head, name_of(p, name));
+}
+
+void bt__print_entry(bt_printer *p, const bt_dict_entry *entry)
+{
+    static const char *const rules[] = {
+#define BT_DERIVATIVE_RULE(name, doc) #name,
+#include <baton/derivative_rules.def>
+    };
+    bt_dict_entry now = *entry;
+    for (uint32_t i = 0; i < BT_COUNT(rules); i++) {
+        if (entry->kind == BT_DICT_TEXT && strcmp(entry->name, rules[i]) == 0)
+            now.text = name_of(p, entry->text);
+    }
+    bt__print_dict_entry(p->out, &now);
+}
+
 static void print_dict(bt_printer *p, const bt_dict *dict)
 {
     add(p, "(");
     for (uint32_t i = 0; i < dict->n; i++) {
         add(p, i ? ", " : "");
-        bt__print_dict_entry(p->out, &dict->at[i]);
+        bt__print_entry(p, &dict->at[i]);
     }
     add(p, ")");
 }
@@ -183,7 +208,7 @@ static void print_type_of(bt_printer *p, const bt_global *global)
 
 static void print_extern(bt_printer *p, const bt_global *global)
 {
-    bt__print_name(p->out, "extern @", global->name);
+    bt__print_global(p, "extern @", global->name);
     if (global->attrs.n)
         print_dict(p, &global->attrs);
     add(p, ": ");
@@ -194,7 +219,7 @@ static void print_extern(bt_printer *p, const bt_global *global)
 
 static void print_constant(bt_printer *p, const bt_global *global)
 {
-    bt__print_name(p->out, "const @", global->name);
+    bt__print_global(p, "const @", global->name);
     add(p, " = ");
     bt__print_const(p, bt_as_const(global->value)->object, global->name);
     bt__print_place(p, global->span, 0);
@@ -218,11 +243,11 @@ static void print_indices(bt_printer *p, const char *name, const bt_ints *ints,
 static void print_gradient(bt_printer *p, const bt_global *global)
 {
     uint32_t n = 0;
-    bt__print_name(p->out, global->gradient.is_forward ? "jvp @" : "gradient @",
-                   global->name);
+    bt__print_global(p, global->gradient.is_forward ? "jvp @" : "gradient @",
+                     global->name);
     print_type_of(p, global);
     add(p, " = ");
-    bt__print_name(p->out, "@", global->primal);
+    bt__print_global(p, "@", global->primal);
     add(p, "(");
     if (global->gradient.from)
         bt_text_addf(p->out, "%sfrom=%u", n++ ? ", " : "",
@@ -246,7 +271,7 @@ static void print_global(bt_printer *p, const bt_global *global)
     p->out->failed |= !ok;
     switch (global->kind) {
     case BT_GLOBAL_FUNC:
-        bt__print_name(p->out, "def @", global->name);
+        bt__print_global(p, "def @", global->name);
         bt__print_function(p, global->func);
         add(p, "\n");
         break;
@@ -370,6 +395,7 @@ bt_status bt_print_sized(bt_ctx *ctx, const bt_module *module,
         return bt_no_memory();
     p.has_spans = options.spans;
     p.nested = options.nested;
+    p.renamed = options.renamed;
     bt_status status =
         bt__printer_set_module(&p, module) ? print_module(&p, &options) : bt_no_memory();
     bt__printer_deinit(&p);

@@ -38,8 +38,9 @@ struct bt_printer {
     bt_vec(struct bt__bound_names) bound;
     bt_status status; /* the first failure; all but memory */
     uint32_t indent;
-    const bt_map *nested; /* bindings that are printed where they are used; NULL: none */
-    uint32_t is_field;    /* in a constructor's field, where open dims are `?` */
+    const bt_map *nested;  /* bindings that are printed where they are used; NULL: none */
+    const bt_map *renamed; /* names of globals that are printed as others; NULL: none */
+    uint32_t is_field;     /* in a constructor's field, where open dims are `?` */
 
     uint32_t has_spans;
     bt_map sources; /* file -> its number + 1 */
@@ -60,6 +61,13 @@ int bt__printer_init(bt_printer *, bt_ctx *, bt_text *out);
 void bt__printer_deinit(bt_printer *);
 /* From now on it prints parts of this module, which may be NULL. 0: no memory. */
 int bt__printer_set_module(bt_printer *, const bt_module *);
+
+/* ---- print.c ---- */
+
+/* "def @name", of a global. */
+void bt__print_global(bt_printer *, const char *head, const char *name);
+/* An attribute of a function, which may name another one. */
+void bt__print_entry(bt_printer *, const bt_dict_entry *);
 
 /* ---- quote.c ---- */
 

@@ -187,7 +187,7 @@ static void print_value(bt_printer *p, uint32_t kind, const union member *value)
     case BT_ATTR_INT_OR_INTS: print_list(p, kind, value); return;
     case BT_ATTR_FUNC:
         if (value->value)
-            bt__print_name(p->out, "@", value->value->name);
+            bt__print_global(p, "@", value->value->name);
         else
             add(p, "None");
         return;

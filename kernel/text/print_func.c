@@ -84,7 +84,7 @@ static void print_value_name(bt_printer *p, const bt_value *value)
     else if (name)
         add(p, name);
     else if (value->kind == BT_VALUE_GLOBAL)
-        bt__print_name(p->out, "@", value->name);
+        bt__print_global(p, "@", value->name);
     else if (value->kind == BT_VALUE_CONST)
         bt__print_const(p, bt_as_const(value)->object, value->name);
     else
@@ -152,7 +152,7 @@ static void print_params(bt_printer *p, const bt_func *func, int apart)
         if (i < func->block->nparam)
             print_param(p, func->block->params[i]);
         else
-            bt__print_dict_entry(p->out, &func->attrs.at[i - func->block->nparam]);
+            bt__print_entry(p, &func->attrs.at[i - func->block->nparam]);
     }
     p->indent -= 2;
     if (apart)

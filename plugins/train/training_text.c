@@ -385,8 +385,36 @@ static const char *own_name(const struct choice *choice)
     return choice && choice->global && !choice->library ? choice->global->name : NULL;
 }
 
-/* What a step calls of the model: a library may have the names of what else is in it. *out: a new
- * reference. */
+/* Names of the model that what a choice brings of a library has, too, are others in the text. */
+static bt_status find_clashes(struct bt_training *t, const bt_module *called,
+                              const struct choice *choice, bt_map *renamed)
+{
+    for (uint32_t i = 0; choice && choice->library && i < choice->of->nglobal; i++) {
+        const char *name = choice->of->globals[i]->name;
+        bt_text now;
+        if (!bt_module_find(called, name))
+            continue;
+        bt_text_init(&now, t->arena);
+        bt_text_addf(&now, TRAINING_MODEL ".%s", name);
+        if (!bt_text_get(&now) || !bt_map_put(renamed, name, now.at))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
+static bt_status find_all_clashes(struct bt_training *t, const bt_module *called,
+                                  bt_map *renamed)
+{
+    bt_map_init(renamed, t->arena, 1);
+    BT_TRY(find_clashes(t, called, &t->loss, renamed));
+    BT_TRY(find_clashes(t, called, &t->optimizer, renamed));
+    BT_TRY(find_clashes(t, called, &t->schedule, renamed));
+    for (uint32_t i = 0; t->drawn && i < t->nheld; i++)
+        BT_TRY(find_clashes(t, called, t->drawn[i], renamed));
+    return NULL;
+}
+
+/* What a step calls of the model. *out: a new reference. */
 static bt_status keep_called(struct bt_training *t, bt_module **out)
 {
     const bt_module *model = t->model;
@@ -429,13 +457,18 @@ bt_status training_text(struct bt_training *t, int whole, bt_text *out)
         t, out, bt_dtype_name(t->options.label_dtype, dtype, sizeof(dtype))
     };
     bt_map none; // with it the text is not said to be typed, as what is added is not
+    bt_map renamed;
     bt_text model;
     bt_module *called;
     bt_map_init(&none, t->arena, 0);
-    const bt_print_options options = { .spans = (uint32_t)whole, .nested = &none };
+    const bt_print_options options = { .spans = (uint32_t)whole,
+                                       .nested = &none,
+                                       .renamed = &renamed };
     bt_text_init(&model, t->arena);
     BT_TRY(keep_called(t, &called));
-    bt_status status = bt_print(t->ctx, called, &options, &model);
+    bt_status status = find_all_clashes(t, called, &renamed);
+    if (!status)
+        status = bt_print(t->ctx, called, &options, &model);
     bt_module_unref(called);
     BT_TRY(status);
     const char *text = bt_text_get(&model);

@@ -20,6 +20,12 @@ def @adam_direction<n: Dim>(%x: Tensor[(n, 4), float32], %w: Tensor[(3, 4), floa
 def @main<n: Dim>(%x: Tensor[(n, 4), float32], %w: Tensor[(3, 4), float32]) -> Tensor[(n, 3), float32] { @adam_direction(%x, %w) }
 """
 
+RULED = """#[version = "baton 0.1"]
+def @orthogonal<n: Dim>(%x: Tensor[(n, 4), float32], %w: Tensor[(3, 4), float32], %y: Tensor[(n, 3), float32], %d: Tensor[(n, 3), float32]) -> (Tensor[(n, 4), float32], Tensor[(3, 4), float32]) { (%x, %w) }
+def @apply<n: Dim>(%x: Tensor[(n, 4), float32], %w: Tensor[(3, 4), float32], vjp="orthogonal") -> Tensor[(n, 3), float32] { nn.dense(%x, %w) }
+def @main<n: Dim>(%x: Tensor[(n, 4), float32], %w: Tensor[(3, 4), float32]) -> Tensor[(n, 3), float32] { @apply(%x, %w) }
+"""
+
 
 def main():
     runs = kit.Runs(sys.argv[1])
@@ -38,6 +44,13 @@ def main():
         own = runs.train("own.baton", "--data", "data.npz", "--batch", 32, "--epochs", 1, "-o", "own")
         runs.check("loss 7.0000" in own.stderr + own.stdout, f"the model's own loss goes before the library's:\n{own.stdout}{own.stderr}")
         runs.train("own.baton", "--data", "data.npz", "--batch", 32, "--epochs", 1, "--optimizer", "adam", "-o", "own_adam")
+        kit.write("drawn.baton", MODEL.replace("NAME", "orthogonal"))
+        runs.train("drawn.baton", "--data", "data.npz", "--batch", 32, "--epochs", 1, "--initializer", "orthogonal", "-o", "drawn")
+        kit.write("ruled.baton", RULED)
+        runs.train("ruled.baton", "--data", "data.npz", "--batch", 32, "--epochs", 1, "--initializer", "orthogonal", "-o", "ruled")
+        with open("ruled/step.baton") as file:
+            text = file.read()
+        runs.check('vjp="train.model.orthogonal"' in text and "def @train.model.orthogonal" in text, text)
         os.chdir("/")
     runs.end()
 

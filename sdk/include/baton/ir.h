@@ -557,6 +557,8 @@ typedef struct bt_print_options {
      * nothing that it may not change places with stands between it and its use. Types of
      * the others are printed, but not #[typed]. NULL: none. */
     const bt_map *nested;
+    /* Names of globals that are printed as others, wherever they stand. NULL: none. */
+    const bt_map *renamed;
 } bt_print_options;
 BT_API bt_status bt_print_sized(bt_ctx *, const bt_module *, const bt_print_options *,
                                 size_t nbytes, bt_text *out) BT_MUST_USE;

@@ -158,6 +158,10 @@ def check_options(runs):
         runs.refused(words, "train", *args)
     for words, *args in [
             ("optimizer.adam: rate is -1, and is to be 0 or more", "--optimizer", "adam{rate=-1}"),
+            ("optimizer.adamw: decay is -0.1, and is to be 0 or more", "--optimizer", "adamw{decay=-0.1}"),
+            ("optimizer.adam: beta2 is 1, and is to be 0.99999 or less", "--optimizer", "adam{beta2=1}"),
+            ("optimizer.rmsprop: epsilon is -1, and is to be 0 or more", "--optimizer", "rmsprop{epsilon=-1}"),
+            ("optimizer.momentum: momentum is 1.5, and is to be 1 or less", "--optimizer", "momentum{momentum=1.5}"),
             ("optimizer.sign: rate is 1.5, and is to be 1 or less", "--optimizer", "sign{rate=1.5}"),
             ("schedule.cosine: warm is -3, and is to be 0 or more", "--schedule", "cosine{warm=-3}"),
             ("schedule.root: warm is 0, and is to be 1 or more", "--schedule", "root{warm=0}"),

@@ -75,7 +75,9 @@ static const bt_op ops[] = {
         .revision = 1,
         .doc = "The gradient of a function, as a function.\n"
                "It takes what the function takes and gives the gradients in the order of "
-               "wrt, then what is kept; one alone is no tuple.",
+               "wrt, then what is kept; one alone is no tuple.\n"
+               "Which function it is is to show in the program, once functions are "
+               "inlined.",
         .source = "DLVM, section 4.2; JAX, grad",
         .inputs = inputs,
         .attrs = gradient_attrs,
@@ -89,7 +91,8 @@ static const bt_op ops[] = {
         .doc =
             "The derivative of a function along a direction, as a function.\n"
             "It takes what the function takes, then the tangents of wrt, and gives the "
-            "result and its tangent.",
+            "result and its tangent.\n"
+            "Which function it is is to show in the program, once functions are inlined.",
         .source = "JAX, jvp",
         .inputs = inputs,
         .attrs = jvp_attrs,

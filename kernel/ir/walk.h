@@ -33,6 +33,10 @@ bt_status bt__walk_uses(bt_arena *, const bt_block *, bt__visit_use *,
 /* The same for one binding and the results of its regions. */
 bt_status bt__value_uses(const bt_value *, bt__visit_use *, void *self) BT_MUST_USE;
 
+/* What bt_block_births notes of one value (births.c). */
+bt_status bt__value_births(bt_ctx *, bt_store *, const bt_value *,
+                           bt_map *births) BT_MUST_USE;
+
 /* Whether a closure of the group is used in the body of one of them. */
 bt_status bt__group_is_recursive(bt_arena *, const bt_closure_group *,
                                  int *out) BT_MUST_USE;

@@ -115,7 +115,7 @@ bt_status bt__rewrite_wheres(bt_rewrite *, uint32_t n, const bt_where *const *,
 /* What a call holds besides operands, mapped; *same_checks: 0 where a check changed. */
 bt_status bt__rewrite_call_parts(bt_rewrite *, const bt_call *, bt__again *,
                                  int *same_checks) BT_MUST_USE;
-/* New opaque dims for those that the block's own bindings bring forth. */
+/* New opaque dims for those that bindings of the block bring forth, and parameters in it. */
 bt_status bt__rewrite_rename_opaques(bt_rewrite *, struct bt__scope *,
                                      const bt_block *) BT_MUST_USE;
 /* Whether what inference knew of `old` is still all that is known of `now`. */

@@ -32,50 +32,6 @@ static bt_status learn_block(bt_rewrite *rw, const bt_block *block, const bt_val
     return NULL;
 }
 
-/* ---- births of opaque dims ---- */
-
-struct birth {
-    bt_rewrite *rw;
-    const bt_value *value;
-    uint32_t failed;
-};
-
-static const bt_type *learn_opaque(bt_subst *subst, const bt_type *leaf)
-{
-    struct birth *birth = subst->state;
-    bt_map *births = &birth->rw->births;
-    if (leaf->kind == BT_TYPE_OPAQUE && !bt_map_find(births, leaf) &&
-        !bt_map_put(births, leaf, (void *)(uintptr_t)birth->value))
-        birth->failed = 1;
-    return NULL;
-}
-
-/* Calls the leaf function for the terms that a binding brings forth. A closure brings
- * forth nothing: what its type mentions comes from its block, or from around it. */
-static bt_status visit_terms(bt_rewrite *rw, const bt_value *value, bt_subst *subst)
-{
-    const bt_call *call = bt_as_call(value);
-    if (value->kind == BT_VALUE_CLOSURE)
-        return NULL;
-    if (value->type && value->type->has & BT_HAS_OPAQUE &&
-        !bt_type_subst(rw->store, subst, value->type))
-        return bt_store_why(rw->ctx, rw->store);
-    for (uint32_t i = 0; call && call->contents && i < call->contents->n; i++) {
-        const bt_type *dim = call->contents->dims[i];
-        if (dim->has & BT_HAS_OPAQUE && !bt_type_subst(rw->store, subst, dim))
-            return bt_store_why(rw->ctx, rw->store);
-    }
-    return NULL;
-}
-
-static bt_status learn_births(bt_rewrite *rw, const bt_value *value)
-{
-    struct birth birth = { .rw = rw, .value = value };
-    bt_subst subst = { .leaf = learn_opaque, .state = &birth };
-    BT_TRY(visit_terms(rw, value, &subst));
-    return birth.failed ? bt_no_memory() : NULL;
-}
-
 static bt_status learn_params(bt_rewrite *rw, const bt_block *block)
 {
     for (uint32_t i = 0; i < block->nparam; i++) {
@@ -84,52 +40,31 @@ static bt_status learn_params(bt_rewrite *rw, const bt_block *block)
         if (!info)
             return bt_no_memory();
         info->block = block;
-        BT_TRY(learn_births(rw, param));
+        BT_TRY(bt__value_births(rw->ctx, rw->store, param, &rw->births));
     }
-    return NULL;
-}
-
-struct renaming {
-    bt_rewrite *rw;
-    struct bt__scope *scope;
-    const bt_value *value;
-    uint32_t failed;
-};
-
-static const bt_type *rename_opaque(bt_subst *subst, const bt_type *leaf)
-{
-    struct renaming *r = subst->state;
-    if (leaf->kind != BT_TYPE_OPAQUE || bt_map_find(&r->scope->types, leaf) ||
-        bt_map_find(&r->rw->births, leaf) != r->value)
-        return NULL;
-    const bt_opaque_type *old = (const bt_opaque_type *)(const void *)leaf;
-    const bt_type *fresh = bt_dim_opaque(r->rw->store, old->name);
-    if (!fresh || !bt_map_put(&r->scope->types, leaf, (void *)(uintptr_t)fresh))
-        r->failed = 1;
     return NULL;
 }
 
 bt_status bt__rewrite_rename_opaques(bt_rewrite *rw, struct bt__scope *scope,
                                      const bt_block *block)
 {
-    struct renaming renaming = { .rw = rw, .scope = scope };
-    bt_subst subst = { .leaf = rename_opaque, .state = &renaming };
-    bt__walk walk;
+    bt_map own;
     if (!rw->births.len)
         return NULL;
-    bt__walk_begin(&walk, rw->arena, block);
-    for (const bt_value *value; (value = bt__walk_next(&walk));) {
-        for (uint32_t i = 0; i < bt_value_nregion(value); i++) {
-            const bt_block *region = bt_value_region(value, i);
-            for (uint32_t k = 0; k < region->nparam; k++) {
-                renaming.value = &region->params[k]->base;
-                BT_TRY(visit_terms(rw, renaming.value, &subst));
-            }
-        }
-        renaming.value = value;
-        BT_TRY(visit_terms(rw, value, &subst));
+    bt_map_init(&own, rw->arena, 0);
+    BT_TRY(bt_block_births(rw->ctx, rw->store, rw->arena, block, &own));
+    for (uint32_t i = 0; i < own.len; i++) {
+        const bt_opaque_type *old = own.at[i].key;
+        const bt_value *value = own.at[i].value;
+        if (bt_map_find(&scope->types, old) || bt_map_find(&rw->births, old) != value ||
+            (value->kind == BT_VALUE_PARAM &&
+             bt__rewrite_info(rw, value)->block == block))
+            continue;
+        const bt_type *fresh = bt_dim_opaque(rw->store, old->name);
+        if (!fresh || !bt_map_put(&scope->types, old, (void *)(uintptr_t)fresh))
+            return bt_no_memory();
     }
-    return walk.failed || renaming.failed ? bt_no_memory() : NULL;
+    return NULL;
 }
 
 /* ---- a whole function ---- */
@@ -142,11 +77,11 @@ static bt_status learn_binding(bt_rewrite *rw, const bt__walk *walk,
         return bt_no_memory();
     info->block = bt__walk_block(walk);
     info->position = bt__walk_position(walk);
+    BT_TRY(bt__value_births(rw->ctx, rw->store, value, &rw->births));
     for (uint32_t i = 0; i < bt_value_nregion(value); i++) {
         BT_TRY(learn_block(rw, bt_value_region(value, i), value));
         BT_TRY(learn_params(rw, bt_value_region(value, i)));
     }
-    BT_TRY(learn_births(rw, value));
     return bt__value_uses(value, learn_use, rw);
 }
 

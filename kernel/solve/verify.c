@@ -18,6 +18,7 @@
 #include "ir/builder.h"
 #include "ir/store.h"
 #include "ir/type_match.h"
+#include "ir/walk.h"
 
 /* ---- messages ---- */
 
@@ -100,34 +101,6 @@ bt_status bt__verify_type(struct bt__verifier *v, const bt_value *value, const c
     return NULL;
 }
 
-struct noting {
-    bt_map *dims;
-    int failed;
-};
-
-static const bt_type *note_dim(bt_subst *subst, const bt_type *leaf)
-{
-    struct noting *n = subst->state;
-    if (leaf->kind == BT_TYPE_OPAQUE)
-        n->failed |= !bt_map_put(n->dims, leaf, (void *)(uintptr_t)leaf);
-    return NULL;
-}
-
-/* What attributes behind the value may name: dims of its type, and those that are its elements. */
-static bt_status note_dims(struct bt__verifier *v, const bt_value *value)
-{
-    const bt_call *call = bt_as_call(value);
-    struct noting noting = { .dims = &v->dims };
-    bt_subst subst = { .leaf = note_dim, .state = &noting };
-    if (value->type->has & BT_HAS_OPAQUE && !bt_type_subst(v->store, &subst, value->type))
-        return bt_store_why(v->ctx, v->store);
-    for (uint32_t i = 0; call && call->contents && i < call->contents->n; i++) {
-        if (!bt_type_subst(v->store, &subst, call->contents->dims[i]))
-            return bt_store_why(v->ctx, v->store);
-    }
-    return noting.failed ? bt_no_memory() : NULL;
-}
-
 bt_status bt__verify_dims(struct bt__verifier *v, const bt_value *value, const char *what,
                           const bt_type *term)
 {
@@ -150,8 +123,7 @@ static bt_status check_value_type(struct bt__verifier *v, const bt_value *value)
     if (bt_type_kind_of(value->type) != BT_KIND_TYPE)
         return bt__verify_fail(v, value, "its type has kind %s",
                                bt_kind_name(bt_type_kind_of(value->type)));
-    // what a closure's type mentions comes from its block, or from around it
-    return value->kind == BT_VALUE_CLOSURE ? NULL : note_dims(v, value);
+    return bt__value_births(v->ctx, v->store, value, &v->dims);
 }
 
 /* ---- operands ---- */

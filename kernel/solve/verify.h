@@ -18,7 +18,7 @@ struct bt__verifier {
     bt_arena *arena;
     bt_map places; /* value -> PLACE_... */
     bt_map vars;   /* type variables in scope -> themselves */
-    bt_map dims;   /* opaque dims of values so far -> themselves */
+    bt_map dims;   /* opaque dims of values so far -> who has them first */
     uint32_t depth;
     const bt__promises *promises; /* of the functions around what is looked at */
 };

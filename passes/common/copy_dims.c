@@ -2,44 +2,6 @@
 #include "common/copy.h"
 #include "common/dims.h"
 
-struct renewing {
-    struct copy *c;
-    bt_map kept; /* those that values from around the block have */
-    int is_around;
-    bt_status failed;
-};
-
-static const bt_type *renew_leaf(bt_subst *subst, const bt_type *leaf)
-{
-    struct renewing *r = subst->state;
-    if (r->failed || leaf->kind != BT_TYPE_OPAQUE || bt_map_find(&r->kept, leaf))
-        return NULL;
-    if (r->is_around) {
-        r->failed = bt_map_put(&r->kept, leaf, r) ? NULL : bt_no_memory();
-        return NULL;
-    }
-    const bt_opaque_type *old = (const bt_opaque_type *)(const void *)leaf;
-    const bt_type *now = bt_dim_opaque(r->c->store, old->name);
-    r->failed =
-        now ? copy_put_type(r->c, leaf, now) : bt_store_why(r->c->ctx, r->c->store);
-    // once
-    if (!r->failed && !bt_map_put(&r->kept, leaf, r))
-        r->failed = bt_no_memory();
-    return NULL;
-}
-
-static bt_status renew_value(struct renewing *r, const bt_value *value, int is_around)
-{
-    const bt_call *call = is_around ? NULL : bt_as_call(value);
-    bt_subst subst = { .leaf = renew_leaf, .state = r };
-    r->is_around = is_around;
-    int whole = !(value->type->has & BT_HAS_OPAQUE) ||
-                bt_type_subst(r->c->store, &subst, value->type);
-    for (uint32_t i = 0; call && call->contents && i < call->contents->n; i++)
-        whole &= bt_type_subst(r->c->store, &subst, call->contents->dims[i]) != NULL;
-    return r->failed ? r->failed : whole ? NULL : bt_store_why(r->c->ctx, r->c->store);
-}
-
 bt_status copy_put_result(struct copy *c, const bt_value *old, const bt_value *now)
 {
     const struct dims_map m = { .ctx = c->ctx, .arena = c->arena, .store = c->store };
@@ -55,21 +17,52 @@ bt_status copy_put_result(struct copy *c, const bt_value *old, const bt_value *n
     return copy_put(c, old, now);
 }
 
-typedef bt_vec(const bt_value *) values;
+struct around {
+    bt_map dims; /* that values from around a block have */
+    int failed;
+};
 
-/* Parameters and bindings of the block and of those in it, its own parameters first. */
-static bt_status list_values(struct copy *c, const bt_block *block, bt_map *places,
-                             values *out)
+static const bt_type *note_leaf(bt_subst *subst, const bt_type *leaf)
+{
+    struct around *a = subst->state;
+    if (leaf->kind == BT_TYPE_OPAQUE)
+        a->failed |= !bt_map_put(&a->dims, leaf, a);
+    return NULL;
+}
+
+static bt_status note_around(struct copy *c, const bt_value *value, struct around *a)
+{
+    bt_subst subst = { .leaf = note_leaf, .state = a };
+    if (value->type && value->type->has & BT_HAS_OPAQUE &&
+        !bt_type_subst(c->store, &subst, value->type))
+        return bt_store_why(c->ctx, c->store);
+    return a->failed ? bt_no_memory() : NULL;
+}
+
+/* Those of its parameters, too, in whose place others stand. */
+static bt_status find_around(struct copy *c, const bt_block *block, struct around *a)
 {
     bt_blocks blocks = { 0 };
+    bt_map inside;
+    bt_map_init(&inside, c->arena, 0);
     BT_TRY(bt_block_nested(c->arena, block, &blocks));
     for (uint32_t i = 0; i < blocks.len; i++) {
-        const bt_block *b = blocks.at[i];
-        for (uint32_t k = 0; k < b->nparam + b->nbinding; k++) {
-            const bt_value *value =
-                k < b->nparam ? &b->params[k]->base : b->bindings[k - b->nparam];
-            if (!BT_PUSH(c->arena, out, value) || !bt_map_put(places, value, out))
+        for (uint32_t k = 0; k < blocks.at[i]->nparam; k++) {
+            if (!bt_map_put(&inside, blocks.at[i]->params[k], a))
                 return bt_no_memory();
+        }
+        for (uint32_t k = 0; k < blocks.at[i]->nbinding; k++) {
+            if (!bt_map_put(&inside, blocks.at[i]->bindings[k], a))
+                return bt_no_memory();
+        }
+    }
+    for (uint32_t i = 0; i < block->nparam; i++)
+        BT_TRY(note_around(c, &block->params[i]->base, a));
+    for (uint32_t i = 0; i < inside.len; i++) {
+        const bt_value *value = inside.at[i].key;
+        for (uint32_t k = 0; k < bt_value_noperand(value); k++) {
+            if (!bt_map_find(&inside, bt_value_operand(value, k)))
+                BT_TRY(note_around(c, bt_value_operand(value, k), a));
         }
     }
     return NULL;
@@ -77,23 +70,21 @@ static bt_status list_values(struct copy *c, const bt_block *block, bt_map *plac
 
 bt_status copy_renew_dims(struct copy *c, const bt_block *block)
 {
-    struct renewing r = { .c = c };
-    values list = { 0 };
-    bt_map inside;
-    bt_map_init(&r.kept, c->arena, 0);
-    bt_map_init(&inside, c->arena, 0);
-    BT_TRY(list_values(c, block, &inside, &list));
-    for (uint32_t i = 0; i < list.len; i++) {
-        const bt_value *value = list.at[i];
-        if (i < block->nparam)
-            BT_TRY(renew_value(&r, value, 1));
-        for (uint32_t k = 0; k < bt_value_noperand(value); k++) {
-            const bt_value *operand = bt_value_operand(value, k);
-            if (operand->type && !bt_map_find(&inside, operand))
-                BT_TRY(renew_value(&r, operand, 1));
-        }
+    struct around around = { 0 };
+    bt_map births;
+    bt_map_init(&births, c->arena, 0);
+    bt_map_init(&around.dims, c->arena, 0);
+    BT_TRY(bt_block_births(c->ctx, c->store, c->arena, block, &births));
+    if (births.len)
+        BT_TRY(find_around(c, block, &around));
+    for (uint32_t i = 0; i < births.len; i++) {
+        const bt_opaque_type *old = births.at[i].key;
+        if (bt_map_find(&around.dims, old))
+            continue;
+        const bt_type *now = bt_dim_opaque(c->store, old->name);
+        if (!now)
+            return bt_store_why(c->ctx, c->store);
+        BT_TRY(copy_put_type(c, births.at[i].key, now));
     }
-    for (uint32_t i = block->nparam; i < list.len; i++)
-        BT_TRY(renew_value(&r, list.at[i], 0));
     return NULL;
 }

@@ -21,9 +21,7 @@ struct adjoint {
     bt_map active;       /* values of the primal that depend on what it is derived by */
     bt_map leaves;       /* those that have adjoints -> one for each leaf */
     bt_map tapes;        /* those with paths -> what they kept */
-    bt_map
-        births; /* dims that only the run knows -> the block of the primal that has them first */
-    int has_births; /* they were looked for */
+    bt_map births;       /* dims of it that only the run knows -> who has them first */
     struct differentiation *diff;
     const struct adjoint_pair *pair; /* that is made; NULL: what a declaration asks for */
 };

@@ -11,6 +11,9 @@ bt_status adjoint_init(struct adjoint *a, struct differentiation *diff,
     bt_map_init(&a->leaves, diff->arena, 0);
     bt_map_init(&a->tapes, diff->arena, 0);
     bt_map_init(&a->births, diff->arena, 0);
+    if (func)
+        BT_TRY(bt_block_births(diff->ctx, diff->module->store, diff->arena, func->block,
+                               &a->births));
     BT_TRY(copy_init(&a->copy, diff->ctx, diff->arena, diff->module));
     a->copy.state = a;
     a->copy.binding = adjoint_forward;

@@ -138,55 +138,18 @@ bt_status adjoint_keep_dims(struct adjoint *a, struct adjoint_path *path)
 
 /* ---- dims from around a path ---- */
 
-struct births {
-    struct adjoint *a;
-    const bt_block *block;
-    int failed;
-};
-
-static const bt_type *note_birth(bt_subst *subst, const bt_type *leaf)
-{
-    struct births *b = subst->state;
-    if (leaf->kind == BT_TYPE_OPAQUE && !bt_map_find(&b->a->births, leaf))
-        b->failed |=
-            !bt_map_put(&b->a->births, leaf, (void *)(uintptr_t)(const void *)b->block);
-    return NULL;
-}
-
-/* The outermost block of the primal in which a value has it. */
-static bt_status find_births(struct adjoint *a)
-{
-    struct births b = { .a = a };
-    bt_subst subst = { .leaf = note_birth, .state = &b };
-    bt_blocks blocks = { 0 };
-    BT_TRY(bt_block_nested(a->copy.arena, a->func->block, &blocks));
-    for (uint32_t i = 0; i < blocks.len; i++) {
-        const bt_block *block = b.block = blocks.at[i];
-        for (uint32_t k = 0; k < block->nparam + block->nbinding; k++) {
-            const bt_value *value = k < block->nparam
-                                        ? &block->params[k]->base
-                                        : block->bindings[k - block->nparam];
-            if (value->type->has & BT_HAS_OPAQUE &&
-                !bt_type_subst(a->copy.store, &subst, value->type))
-                return bt_store_why(a->copy.ctx, a->copy.store);
-        }
-    }
-    a->has_births = 1;
-    return b.failed ? bt_no_memory() : NULL;
-}
-
 struct around {
     const struct adjoint *a;
     struct adjoint_path *path;
-    bt_map inside; /* the blocks of the path */
+    bt_map inside; /* those that values of the path have first */
     int failed;
 };
 
 static const bt_type *note_around(bt_subst *subst, const bt_type *leaf)
 {
     struct around *s = subst->state;
-    const bt_block *birth = bt_map_find(&s->a->births, leaf);
-    if (birth && !bt_map_find(&s->inside, birth))
+    const bt_value *birth = bt_map_find(&s->a->births, leaf);
+    if (birth && bt_map_find(&s->inside, leaf) != birth)
         s->failed |= !bt_map_put(&s->path->around, leaf, s->path);
     return NULL;
 }
@@ -195,18 +158,12 @@ bt_status adjoint_find_around(struct adjoint *a, struct adjoint_path *path)
 {
     struct around s = { .a = a, .path = path };
     bt_subst subst = { .leaf = note_around, .state = &s };
-    bt_blocks blocks = { 0 };
-    bt_map_init(&path->around, a->copy.arena, 0);
-    if (path->region == a->func->block)
+    const struct copy *c = &a->copy;
+    bt_map_init(&path->around, c->arena, 0);
+    if (path->region == a->func->block || !a->births.len)
         return NULL;
-    if (!a->has_births)
-        BT_TRY(find_births(a));
-    bt_map_init(&s.inside, a->copy.arena, 0);
-    BT_TRY(bt_block_nested(a->copy.arena, path->region, &blocks));
-    for (uint32_t i = 0; i < blocks.len; i++) {
-        if (!bt_map_put(&s.inside, blocks.at[i], path))
-            return bt_no_memory();
-    }
+    bt_map_init(&s.inside, c->arena, 0);
+    BT_TRY(bt_block_births(c->ctx, c->store, c->arena, path->region, &s.inside));
     for (uint32_t i = 0; i < path->kept.len; i++) {
         const bt_type *type = path->kept.at[i]->type;
         if (type->has & BT_HAS_OPAQUE && !bt_type_subst(a->copy.store, &subst, type))

@@ -31,7 +31,7 @@ struct marking {
     const bt_effects *effects;
     bt_arena *arena;
     bt_map live;   /* bindings */
-    bt_map births; /* dims that only the run knows -> the binding that has them first */
+    bt_map births; /* dims that only the run knows -> the value that has them first */
     bt_vec(const bt_value *) queue;
 };
 
@@ -51,33 +51,6 @@ struct dims {
     const bt_value *value;
     bt_status failed;
 };
-
-static const bt_type *note_birth(bt_subst *subst, const bt_type *leaf)
-{
-    struct dims *d = subst->state;
-    bt_map *births = &d->marking->births;
-    if (leaf->kind == BT_TYPE_OPAQUE && !bt_map_find(births, leaf) &&
-        !bt_map_put(births, leaf, (void *)(uintptr_t)(const void *)d->value))
-        d->failed = bt_no_memory();
-    return NULL;
-}
-
-static bt_status find_births(struct marking *m, const bt_block *whole)
-{
-    bt_blocks blocks = { 0 };
-    BT_TRY(bt_block_nested(m->arena, whole, &blocks));
-    for (uint32_t i = 0; i < blocks.len; i++) {
-        for (uint32_t k = 0; k < blocks.at[i]->nbinding; k++) {
-            struct dims d = { .marking = m, .value = blocks.at[i]->bindings[k] };
-            bt_subst subst = { .leaf = note_birth, .state = &d };
-            if (d.value->type->has & BT_HAS_OPAQUE &&
-                !bt_type_subst(m->module->store, &subst, d.value->type))
-                return bt_store_why(m->ctx, m->module->store);
-            BT_TRY(d.failed);
-        }
-    }
-    return NULL;
-}
 
 static const bt_type *mark_birth(bt_subst *subst, const bt_type *leaf)
 {
@@ -140,9 +113,9 @@ static bt_status mark_group(struct marking *m, const bt_closure_value *closure)
 
 static bt_status mark_func(struct marking *m, const bt_func *func)
 {
-    bt_map_init(&m->births, m->arena,
-                0); // a copy of a function may have dims of the first
-    BT_TRY(find_births(m, func->block));
+    // a copy of a function may have dims of the first
+    bt_map_init(&m->births, m->arena, 0);
+    BT_TRY(bt_block_births(m->ctx, m->module->store, m->arena, func->block, &m->births));
     BT_TRY(mark_block(m, func->block));
     while (m->queue.len) {
         const bt_value *value = m->queue.at[--m->queue.len];

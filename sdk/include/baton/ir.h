@@ -297,6 +297,11 @@ BT_API const bt_block *bt_value_region(const bt_value *, uint32_t index);
 typedef bt_vec(const bt_block *) bt_blocks;
 BT_API bt_status bt_block_nested(bt_arena *, const bt_block *,
                                  bt_blocks *out) BT_MUST_USE;
+/* Dims that only the run knows -> the parameter or binding of the block, or of those nested in
+ * it, that has them first, in its type or in what is known of its elements: added to *births, but
+ * for those that are there. A closure has none of its own. */
+BT_API bt_status bt_block_births(bt_ctx *, bt_store *, bt_arena *, const bt_block *,
+                                 bt_map *births) BT_MUST_USE;
 
 /* ---- modules ---- */
 

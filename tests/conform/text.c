@@ -23,6 +23,7 @@
 
 #include "case_vary.h"
 #include "compute/formula/call.h"
+#include "graph_equal.h"
 
 enum { MAX_DIMS = 16 };
 
@@ -143,7 +144,7 @@ static bt_status check_again(struct trial *t, const char *kind, const struct cal
                    attrs.formula);
     if (status)
         return status->code == BT_ERR_MEMORY ? status : NULL;
-    BT_TRY(bt_graph_equal(t->w.arena, graph, again, &is_same));
+    BT_TRY(graph_equal(t->w.arena, graph, again, &is_same));
     if (!is_same) {
         bt_graph_formula text;
         BT_TRY(bt_graph_text(t->w.ctx, t->w.arena, again, NULL, &text));

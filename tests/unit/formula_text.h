@@ -3,8 +3,7 @@
 #define FORMULA_TEXT_H
 
 #include "formula.h"
-
-#include <baton/graph.h>
+#include "graph_equal.h"
 
 #include "compute/formula/call.h"
 
@@ -57,7 +56,7 @@ static inline const char *text_again(struct world *w, bt_arena *arena, bt_graph 
     bt_status status = text_compose(w, arena, text.formula, like, &again);
     if (status)
         fail_msg("%s: %s", text.formula, status->message);
-    assert_ok(w->ctx, bt_graph_equal(arena, graph, again, &is_same));
+    assert_ok(w->ctx, graph_equal(arena, graph, again, &is_same));
     if (!is_same)
         fail_msg("another graph is read: %s", text.formula);
     return text.formula;

@@ -240,9 +240,6 @@ typedef struct bt_graph_formula {
  *        used */
 BT_API bt_status bt_graph_text(bt_ctx *, bt_arena *, bt_graph *, const bt_type *result,
                                bt_graph_formula *out) BT_MUST_USE;
-/* Whether two graphs are the same: arrays and dims by number, names do not count. */
-BT_API bt_status bt_graph_equal(bt_arena *scratch, const bt_graph *, const bt_graph *,
-                                int *out) BT_MUST_USE;
 /* A size of such a graph as a dim of the function. errors BT_ERR_UNSUPPORTED: its dims do
  * not express it, as it is known only when the function runs */
 BT_API bt_status bt_node_as_dim(bt_ctx *, const bt_func *, const bt_node *size,

@@ -56,6 +56,13 @@ static bt_status add_tensor(struct finder *f, const bt_call *call)
                : bt_no_memory();
 }
 
+int bt__lies_behind(const bt_type *offset, const bt_type *begin, int64_t nbytes)
+{
+    const bt_type *behind = bt_dim_sub(offset->store, offset, begin);
+    int64_t distance;
+    return behind && bt_dim_is_const(behind, &distance) && distance == nbytes;
+}
+
 const bt_value *bt__tensor_of(const bt_value *value)
 {
     for (;;) {
@@ -272,10 +279,9 @@ static int lies_at(const bt_call *tensor, const bt_call *of, const bt_type *offs
 static int is_slice(const struct laid *l, const bt_call *to)
 {
     const bt_call *from = l->slice >= 0 ? tensor_call(l->ins->fields[0]) : NULL;
-    bt_store *store = l->out->type->store;
-    const bt_type *behind = bt_dim(store, l->slice);
-    return from && behind &&
-           lies_at(to, from, bt_dim_add(store, bt_call_dim(from, "offset"), behind));
+    return from && to->args[0] == from->args[0] &&
+           bt__lies_behind(bt_call_dim(to, "offset"), bt_call_dim(from, "offset"),
+                           l->slice);
 }
 
 int bt_invoke_is_done(const bt_call *invoke)

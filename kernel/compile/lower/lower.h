@@ -74,6 +74,8 @@ static inline int bt__is_lowered(const bt_global *global)
 
 /* The tensor that is stored, behind views and projections of tuples. */
 const bt_value *bt__tensor_of(const bt_value *);
+/* Whether an offset is so many bytes behind another one, for all values of the dims. */
+int bt__lies_behind(const bt_type *offset, const bt_type *begin, int64_t nbytes);
 
 /* A version of the module in which `entry` is lowered, and with control flow all functions
  * that it reaches, which are to be flat.

@@ -160,16 +160,6 @@ static int is_part(const bt_live_range *ranges, const bt_live_range *a,
     return is;
 }
 
-/* Whether two sums are one dim. */
-static int are_equal(const bt_type *a, int64_t more_a, const bt_type *b, int64_t more_b)
-{
-    bt_store *store = a->store;
-    const bt_type *x = bt_dim(store, more_a), *y = bt_dim(store, more_b);
-    x = x ? bt_dim_add(store, a, x) : NULL;
-    y = y ? bt_dim_add(store, b, y) : NULL;
-    return x && x == y;
-}
-
 /* Whether `b` lies where `a` has its elements, or where both have the same of another one. */
 static int is_slice(const bt_live_range *ranges, const bt_live_range *a,
                     const bt_live_range *b)
@@ -177,9 +167,9 @@ static int is_slice(const bt_live_range *ranges, const bt_live_range *a,
     if (!b->slice_of || a->storage != b->storage)
         return 0;
     return &ranges[b->slice_of - 1] == a
-               ? are_equal(b->offset, 0, a->offset, b->slice_at)
+               ? bt__lies_behind(b->offset, a->offset, b->slice_at)
                : b->slice_of == a->slice_of &&
-                     are_equal(b->offset, a->slice_at, a->offset, b->slice_at);
+                     bt__lies_behind(b->offset, a->offset, b->slice_at - a->slice_at);
 }
 
 /* Texts and dims in turn, ended by NULL. */

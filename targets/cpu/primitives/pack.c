@@ -8,19 +8,36 @@
 // the panel stays in the nearest cache while lines of the source are used up.
 enum { DEPTH = 16 };
 
-/* A row of a panel: too few bytes for a call of memcpy to pay. The last 16 of them may be copied twice. */
-static void copy_row(void *to, const void *from, int64_t nbytes)
+/* Rows of at most 16 bytes times `npiece`, of more than one piece less; the last 16 bytes of a row may be
+ * copied twice. Told the number of pieces, the compiler has no loop and no call for a row. */
+static inline void copy_pieces(char *to, int64_t row, const char *from, int64_t stride,
+                               int64_t count, int64_t nbytes, int64_t npiece)
 {
-    char *out = to;
-    const char *in = from;
-    if (nbytes < 16) {
-        for (int64_t i = 0; i < nbytes; i++)
-            out[i] = in[i];
-        return;
+    for (int64_t k = 0; k < count; k++, to += row, from += stride) {
+        for (int64_t i = 0; i + 1 < npiece; i++)
+            memcpy(to + 16 * i, from + 16 * i, 16);
+        memcpy(to + nbytes - 16, from + nbytes - 16, 16);
     }
-    for (int64_t i = 0; i + 16 < nbytes; i += 16)
-        memcpy(out + i, in + i, 16);
-    memcpy(out + nbytes - 16, in + nbytes - 16, 16);
+}
+
+/* `count` rows of a panel: too few bytes each for a call of memcpy to pay. All sizes are in bytes. */
+static void copy_rows(char *to, int64_t row, const char *from, int64_t stride,
+                      int64_t count, int64_t nbytes)
+{
+    const int64_t npiece = nbytes < 16 ? 0 : (nbytes + 15) / 16;
+    switch (npiece) {
+    case 0:
+        for (int64_t k = 0; k < count; k++) {
+            for (int64_t i = 0; i < nbytes; i++)
+                to[k * row + i] = from[k * stride + i];
+        }
+        break;
+    case 1: copy_pieces(to, row, from, stride, count, nbytes, 1); break;
+    case 2: copy_pieces(to, row, from, stride, count, nbytes, 2); break;
+    case 3: copy_pieces(to, row, from, stride, count, nbytes, 3); break;
+    case 4: copy_pieces(to, row, from, stride, count, nbytes, 4); break;
+    default: copy_pieces(to, row, from, stride, count, nbytes, npiece); break;
+    }
 }
 
 #define PACK(nbytes, ELEMENT)                                                            \
@@ -60,28 +77,25 @@ static void copy_row(void *to, const void *from, int64_t nbytes)
     int32_t cpu_pack_##nbytes(void *const *p, const int64_t *n)                          \
     {                                                                                    \
         const int64_t columns = n[CPU_PACK_N], width = n[CPU_PACK_WIDTH];                \
-        const int64_t row = n[CPU_PACK_ROW];                                             \
-        const int is_row = n[CPU_PACK_N_STRIDE] == 1;                                    \
-        const int64_t step = is_row ? 1 : DEPTH;                                         \
-        if (nbytes == 1 && columns == 3 && width == 3 && row == 3 &&                     \
-            n[CPU_PACK_K_STRIDE] == 1 && PACK_HAS_THREES()) {                            \
-            pack_threes(p[CPU_PACK_TO], p[CPU_PACK_FROM], n[CPU_PACK_K],                 \
-                        n[CPU_PACK_N_STRIDE]);                                           \
+        const int64_t row = n[CPU_PACK_ROW], count = n[CPU_PACK_K];                      \
+        const int64_t stride = n[CPU_PACK_K_STRIDE], size = (int64_t)sizeof(ELEMENT);    \
+        ELEMENT *to = p[CPU_PACK_TO];                                                    \
+        const ELEMENT *from = p[CPU_PACK_FROM];                                          \
+        if (nbytes == 1 && columns == 3 && width == 3 && row == 3 && stride == 1 &&      \
+            PACK_HAS_THREES()) {                                                         \
+            pack_threes(p[CPU_PACK_TO], p[CPU_PACK_FROM], count, n[CPU_PACK_N_STRIDE]);  \
             return 0;                                                                    \
         }                                                                                \
-        for (int64_t k = 0; k < n[CPU_PACK_K]; k += step) {                              \
-            const int64_t left = n[CPU_PACK_K] - k, depth = left < step ? left : step;   \
-            ELEMENT *to = (ELEMENT *)p[CPU_PACK_TO] + k * row;                           \
-            const ELEMENT *from =                                                        \
-                (const ELEMENT *)p[CPU_PACK_FROM] + k * n[CPU_PACK_K_STRIDE];            \
-            if (is_row && columns > 0)                                                   \
-                copy_row(to, from, columns * (int64_t)sizeof(ELEMENT));                  \
-            else                                                                         \
-                copy_##nbytes(to, from, depth, n);                                       \
-            for (int64_t i = 0; i < depth; i++) {                                        \
-                for (int64_t j = columns; j < width; j++)                                \
-                    to[i * row + j] = 0;                                                 \
-            }                                                                            \
+        if (n[CPU_PACK_N_STRIDE] == 1)                                                   \
+            copy_rows((char *)to, row *size, (const char *)from, stride *size, count,    \
+                      columns *size);                                                    \
+        else                                                                             \
+            for (int64_t k = 0; k < count; k += DEPTH)                                   \
+                copy_##nbytes(to + k * row, from + k * stride,                           \
+                              count - k < DEPTH ? count - k : DEPTH, n);                 \
+        for (int64_t k = 0; columns < width && k < count; k++) {                         \
+            for (int64_t j = columns; j < width; j++)                                    \
+                to[k * row + j] = 0;                                                     \
         }                                                                                \
         return 0;                                                                        \
     }

@@ -98,8 +98,9 @@ static void NAME(look_ahead)(struct tile_block *block, const REAL *b)
 #define FETCH_1               \
     __builtin_prefetch(next); \
     next += block->next_k;
-#define FETCH_2                       \
-    __builtin_prefetch(next + LANES); \
+#define FETCH_2                                   \
+    if (NR * (int64_t)sizeof(REAL) > LINE_NBYTES) \
+        __builtin_prefetch(next + LANES);         \
     FETCH_1
 #define NEXT_1(g) a##g += block->a_k1;
 #define NEXT_2(g) a##g += block->a_k2;

@@ -75,6 +75,28 @@ void cpu_set_codes(const struct cpu_nest *t, const bt_node *columns,
     integers[CPU_CODES_C_GROUP] = has_gaps ? p->view.dims[p->n0].c : cpu_int(t, 0);
 }
 
+/* Whether all terms are those of one call. */
+static int is_one_call(bt_graph *g, const struct cpu_tiling *p)
+{
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        if (p->nclass[d] > 1)
+            return 0;
+    }
+    return cpu_count_levels(g, p) <= 3;
+}
+
+/* Whether a call does all columns of a block, with an epilogue or with none: what it is told of the block
+ * it takes as long to read as twenty terms of a tile are. */
+static int does_all_columns(const struct cpu_nest *t)
+{
+    const struct cpu_tiling *p = t->tiling;
+    if (p->b_kind != CPU_B_PANELS || p->is_line || p->is_across)
+        return 0;
+    return t->finish.is_all ||
+           (p->tile->epilogue && p->m >= 0 && p->n0 < 0 && p->beside < 0 &&
+            !p->correction && is_one_call(cpu_graph(t), p));
+}
+
 /* Loops over levels that the tile has not, and the call. */
 static int emit_levels(const struct cpu_nest *t, const struct tile_call *call,
                        const struct levels *l)
@@ -162,10 +184,11 @@ static int emit_levels(const struct cpu_nest *t, const struct tile_call *call,
         return cpu_emit_call(&e, p->tile->codes->name, CPU_CODES_NPOINTER, addresses,
                              CPU_CODES_NINT, codes);
     }
-    const struct cpu_callee *row = p->is_across                     ? p->tile->across
-                                   : p->is_line                     ? p->tile->line
-                                   : t->finish.is_all || call->next ? p->tile->epilogue
-                                                                    : p->tile->block;
+    const struct cpu_callee *row = p->is_across ? p->tile->across
+                                   : p->is_line ? p->tile->line
+                                   : t->finish.is_all || call->next || does_all_columns(t)
+                                       ? p->tile->epilogue
+                                       : p->tile->block;
     const struct cpu_form *form = cpu_form_of(row);
     return cpu_emit_call(&e, row->name, form->naddress, addresses, form->ninteger,
                          integers);
@@ -202,16 +225,6 @@ static int emit_tile(const struct cpu_nest *t, const struct tile_call *first)
         }
     } while (d < p->view.ndim);
     return 1;
-}
-
-/* Whether all terms are those of one call. */
-static int is_one_call(bt_graph *g, const struct cpu_tiling *p)
-{
-    for (uint32_t d = 0; d < p->view.ndim; d++) {
-        if (p->nclass[d] > 1)
-            return 0;
-    }
-    return cpu_count_levels(g, p) <= 3;
 }
 
 /* How often a block of columns is gone through before the next one, and which time it is. */
@@ -412,12 +425,12 @@ int cpu_emit_columns(const struct cpu_nest *t)
         return emit_tile_at(t, &e, zero, t->columns);
     if (t->codes.is_all || (p->tile->takes_columns && p->b_kind != CPU_B_PANELS))
         return emit_tile_at(t, &e, zero, size);
+    if (does_all_columns(t))
+        return size && emit_tile_at(t, &e, zero, size);
     if (!size || bt_node_number(size) < 0)
         return size && emit_open_columns(t, size);
     int64_t nr = p->tile->nr, half = nr / 2, span = bt_node_number(size),
             rest = span % nr;
-    if (t->finish.is_all && p->b_kind == CPU_B_PANELS)
-        return emit_tile_at(t, &e, zero, cpu_int(t, span));
     if (span >= nr && t->finish.is_all) {
         if (!emit_tile_at(t, &e, zero, cpu_int(t, span - rest)))
             return 0;

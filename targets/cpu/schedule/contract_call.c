@@ -166,8 +166,8 @@ static int emit_levels(const struct cpu_nest *t, const struct tile_call *call,
         [CPU_TILE_NEXT] = { t->b, call->next ? call->next : b },
         // what there is none of is not read
         [CPU_TILE_BIAS] = address_of(t->finish.bias, call->bias, t->a, a),
-        [CPU_TILE_LOW_AT] = address_of(t->finish.low_at, NULL, t->a, a),
-        [CPU_TILE_HIGH_AT] = address_of(t->finish.high_at, NULL, t->a, a),
+        [CPU_TILE_LOW_AT] = address_of(t->finish.low_at, NULL, t->c, call->c),
+        [CPU_TILE_HIGH_AT] = address_of(t->finish.high_at, NULL, t->c, call->c),
         [CPU_TILE_SUMS] = t->slice        ? (struct cpu_address){ t->begun, call->begun }
                           : p->correction ? (struct cpu_address){ t->c, call->c }
                                           : (struct cpu_address){ t->a, a },

@@ -16,7 +16,8 @@
 
 /* A version of a global for a batch. */
 struct batching_func {
-    const bt_global *of; /* a function, or a gradient declaration; of an external function one
+    const bt_global
+        *of; /* a function, or a gradient declaration; of an external function one
                             that calls it */
     const uint8_t *mask; /* of the tensors of its parameters, one after another */
     const struct batching_func
@@ -100,6 +101,12 @@ bt_status batching_put_call(struct vmap *, struct copy *, const bt_call *) BT_MU
 /* A value whose mask is `have` (NULL: none) as one whose mask is `want`. */
 bt_status batching_widen(struct batching *, const bt_value *, const uint8_t *have,
                          const uint8_t *want, const bt_value **out) BT_MUST_USE;
+/* The same of what is `old` for an example, with all of it for each of them. */
+bt_status batching_widen_full(struct batching *, const bt_value *old, const bt_value *now,
+                              const bt_value **out) BT_MUST_USE;
+/* A branch by a condition that differs, of which both sides are computed. */
+bt_status batching_select(struct batching *, const bt_if *,
+                          const bt_value **out) BT_MUST_USE;
 /* The copy of a binding that differs by example, or has blocks. */
 bt_status batching_binding(struct copy *, const bt_value *old, int *done) BT_MUST_USE;
 /* A call of a version. masks: of each argument, NULL: none. */

@@ -46,8 +46,8 @@ bt_status batching_widen(struct batching *b, const bt_value *value, const uint8_
     return widen(b, value, value->type, &have, &want, out);
 }
 
-static bt_status widen_full(struct batching *b, const bt_value *old, const bt_value *now,
-                            const bt_value **out)
+bt_status batching_widen_full(struct batching *b, const bt_value *old,
+                              const bt_value *now, const bt_value **out)
 {
     uint8_t *full;
     BT_TRY(batching_full(b->vmap, old->type, &full));
@@ -134,48 +134,8 @@ static bt_status make_region(struct batching *b, const bt_block *old, int full,
     BT_TRY(bt_block_begin(c->b, old->nparam, params));
     BT_TRY(copy_bindings(c, old, NULL, &result));
     if (full)
-        BT_TRY(widen_full(b, old->result, result, &result));
+        BT_TRY(batching_widen_full(b, old->result, result, &result));
     return bt_block_end(c->b, result, out);
-}
-
-/* Both sides, of which each example takes its own. */
-static bt_status choose(struct batching *b, const bt_value *condition,
-                        const bt_type *type, const bt_value *const *sides,
-                        const bt_value **out)
-{
-    struct copy *c = b->copy;
-    const bt_list_type *tuple = bt_as_tuple_type(type);
-    if (!tuple) {
-        const bt_value *args[] = { condition, sides[0], sides[1] };
-        return bt_build_formula(c->b, NULL, 3, args,
-                                "c: bool[n], a: t[n, ..], b: t[n, ..] => "
-                                "y: t[i in n, ..] = select(c[i], a[i, ..], b[i, ..])",
-                                out);
-    }
-    const bt_value **fields = BT_NEWS(c->arena, const bt_value *, tuple->n);
-    if (!fields)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < tuple->n; i++) {
-        const bt_value *both[2];
-        for (uint32_t k = 0; k < 2; k++)
-            BT_TRY(bt_build_proj(c->b, sides[k], i, &both[k]));
-        BT_TRY(choose(b, condition, tuple->at[i], both, &fields[i]));
-    }
-    return bt_build_tuple(c->b, tuple->n, fields, out);
-}
-
-static bt_status select_if(struct batching *b, const bt_if *branch, const bt_value **out)
-{
-    struct copy *c = b->copy;
-    const bt_block *const blocks[] = { branch->then_block, branch->else_block };
-    const bt_value *condition, *sides[2];
-    BT_TRY(copy_operand(c, branch->condition, NULL, &condition));
-    for (uint32_t i = 0; i < 2; i++) {
-        BT_TRY(copy_bindings(c, blocks[i], NULL, &sides[i]));
-        BT_TRY(widen_full(b, blocks[i]->result, sides[i], &sides[i]));
-    }
-    bt_builder_like(c->b, &branch->base);
-    return choose(b, condition, branch->base.type, sides, out);
 }
 
 static bt_status make_branch(struct batching *b, const bt_value *old,
@@ -199,7 +159,7 @@ static bt_status make_if(struct batching *b, const bt_if *branch, const bt_value
 {
     if (!batching_mask(b, branch->condition))
         return make_branch(b, &branch->base, out);
-    return batching_can_select(b, branch) ? select_if(b, branch, out)
+    return batching_can_select(b, branch) ? batching_select(b, branch, out)
                                           : batching_each(b, &branch->base, out);
 }
 

@@ -49,6 +49,12 @@ static int in_range(reader *r, int64_t value, const bt__token *token)
                            (long long)value, (long long)row->low, (long long)row->high);
 }
 
+/* Whether behind the digits, or the word, nothing stands, or what says a type. */
+static int ends_well(const char *text, uint32_t nbytes, uint32_t ndigit)
+{
+    return ndigit == nbytes || bt__suffix_read(text + ndigit, nbytes - ndigit);
+}
+
 static int read_int(reader *r, int64_t *out)
 {
     bt__parser *p = r->p;
@@ -67,8 +73,8 @@ static int read_int(reader *r, int64_t *out)
     const bt__token *number = is_negative ? &p->next : &p->token;
     const char *digits = p->text + number->offset;
     uint32_t n = bt__digits_end(digits, number->nbytes, &is_float);
-    int has_suffix = n < number->nbytes && digits[n] != 'i';
-    if (is_float || has_suffix)
+    const int is_typed = n < number->nbytes && digits[n] != 'i';
+    if (is_float || is_typed || !ends_well(digits, number->nbytes, n))
         return fail_value(r, "an integer");
     uint64_t value;
     if (!bt__int_read(digits, n, &value) ||
@@ -85,17 +91,20 @@ static int read_float(reader *r, double *out)
 {
     bt__parser *p = r->p;
     int is_negative = bt__at(p, BT_TOKEN_MINUS);
-    uint32_t is_float;
+    uint32_t is_float, n = 0;
     const bt__token *token = is_negative ? &p->next : &p->token;
     const char *text = p->text + token->offset;
-    if (token->kind == BT_TOKEN_WORD && token->nbytes >= 3 &&
-        (!memcmp(text, "inf", 3) || !memcmp(text, "nan", 3)))
-        *out = text[0] == 'i' ? (double)INFINITY : (double)NAN;
-    else if (token->kind == BT_TOKEN_NUMBER)
-        *out = bt__float_read(text, bt__digits_end(text, token->nbytes, &is_float),
-                              bt__float_format_of(BT_FLOAT64));
-    else
+    if (token->kind == BT_TOKEN_NUMBER)
+        n = bt__digits_end(text, token->nbytes, &is_float);
+    else if (token->kind == BT_TOKEN_WORD && token->nbytes >= 3 &&
+             (!memcmp(text, "inf", 3) || !memcmp(text, "nan", 3)))
+        n = 3;
+    if (!n || !ends_well(text, token->nbytes, n))
         return fail_value(r, "a number");
+    if (token->kind == BT_TOKEN_NUMBER)
+        *out = bt__float_read(text, n, bt__float_format_of(BT_FLOAT64));
+    else
+        *out = text[0] == 'i' ? (double)INFINITY : (double)NAN;
     if (is_negative) {
         bt__advance(p);
         *out = -*out;

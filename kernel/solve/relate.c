@@ -640,20 +640,29 @@ static bt_status find_formula(struct relating *r)
     return bt__formula_of_call(r->solver->ctx, r->scratch, &formula, &r->formula);
 }
 
-/* Each bare name among the inputs of a call's own formula takes an element of `dims`. */
-static bt_status check_dims(struct relating *r)
+/* Each bare name among the inputs of a call's own formula takes an element of `dims`; one that an
+ * input shows as well is equal to what it has. */
+static bt_status relate_dims(struct relating *r)
 {
     const bt_relation_call *call = r->call;
     const bt_type *const *dims =
         bt_attr_find(call->op, call->attrs, "dims", BT_ATTR_SHAPE);
     const bt_shape_type *shape = dims && *dims ? bt_as_shape_type(*dims) : NULL;
     const uint32_t n = r->formula->ndim;
-    if (!call->op->formula_attr || (shape ? !shape->rest && shape->n == n : n == 0))
+    if (!call->op->formula_attr)
         return NULL;
-    return bt_relation_fail(
-        r->solver, call, -1, "the formula declares %u dim%s, but dims %s %u", n,
-        n == 1 ? "" : "s", shape && shape->rest ? "is open after" : "has",
-        shape ? shape->n : 0);
+    if (shape ? shape->rest || shape->n != n : n != 0)
+        return bt_relation_fail(
+            r->solver, call, -1, "the formula declares %u dim%s, but dims %s %u", n,
+            n == 1 ? "" : "s", shape && shape->rest ? "is open after" : "has",
+            shape ? shape->n : 0);
+    for (uint32_t i = 0; i < n; i++) {
+        const bt_type *shown = bt_map_find(&r->names.dims, r->formula->stages[i].name);
+        if (shown)
+            BT_TRY(bt_relation_unify(r->solver, call, shape->dims[i], shown,
+                                     "a dim that is given and that of an argument"));
+    }
+    return NULL;
 }
 
 static bt_status relate(struct relating *r)
@@ -668,7 +677,7 @@ static bt_status relate(struct relating *r)
     r->waits |= waits;
     BT_TRY(find_formula(r));
     BT_TRY(bt__relate_signature(r->solver, r->call, &r->signature));
-    BT_TRY(check_dims(r));
+    BT_TRY(relate_dims(r));
     BT_TRY(add_inputs(r));
     BT_TRY(relate_stages(r));
     BT_TRY(state_result(r));

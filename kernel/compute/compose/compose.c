@@ -692,14 +692,11 @@ static bt_status add_dims(struct composer *c, const bt_func *func,
 }
 
 /* Dims that checks say to be equal are one: nothing runs where they are not. */
-static void join_dims(struct composer *c, const bt_block *block)
+static void join_dims(struct composer *c, const bt_call *call)
 {
-    for (uint32_t i = 0; i < block->nbinding; i++) {
-        const bt_call *call = bt_as_call(block->bindings[i]);
-        for (uint32_t k = 0; call && k < call->ncheck; k++) {
-            if (call->checks[k].relation == BT_CHECK_EQUAL)
-                bt__dims_join(&c->dims, call->checks[k].left, call->checks[k].right);
-        }
+    for (uint32_t k = 0; call && k < call->ncheck; k++) {
+        if (call->checks[k].relation == BT_CHECK_EQUAL)
+            bt__dims_join(&c->dims, call->checks[k].left, call->checks[k].right);
     }
 }
 
@@ -716,7 +713,8 @@ bt_status bt__graph_join(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
     bt__dims_init(&c.dims, c.graph);
     if (!copying) {
         BT_TRY(add_dims(&c, func, dims));
-        join_dims(&c, func->block);
+        for (uint32_t i = 0; i < func->block->nbinding; i++)
+            join_dims(&c, bt_as_call(func->block->bindings[i]));
     }
     BT_TRY(add_inputs(&c, func->block));
     BT_TRY(add_bindings(&c, func->block));
@@ -744,6 +742,7 @@ bt_status bt__graph_open(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *ca
     if (!c.graph)
         return bt_no_memory();
     bt__dims_init(&c.dims, c.graph);
+    join_dims(&c, checked);
     for (uint32_t i = 0; i < call->narg; i++)
         BT_TRY(add_open(&c, call->args[i], &inputs));
     c.graph->ninput = c.graph->narray;

@@ -10,25 +10,32 @@ void bt__dims_init(struct bt__dims *d, bt_graph *graph)
     bt_map_init(&d->same, graph->arena, 0);
 }
 
-/* What stands for a leaf. */
-static const bt_type *find(const struct bt__dims *d, const bt_type *leaf)
+/* What stands for a dim. */
+static const bt_type *find(const struct bt__dims *d, const bt_type *dim)
 {
-    for (const bt_type *next; (next = bt_map_find(&d->same, leaf));)
-        leaf = next;
-    return leaf;
+    for (const bt_type *next; (next = bt_map_find(&d->same, dim));)
+        dim = next;
+    return dim;
+}
+
+static int is_leaf(const bt_type *dim)
+{
+    return dim->kind == BT_TYPE_VAR || dim->kind == BT_TYPE_OPAQUE;
 }
 
 void bt__dims_join(struct bt__dims *d, const bt_type *a, const bt_type *b)
 {
+    int64_t number;
     a = find(d, a);
     b = find(d, b);
-    if (a->kind != BT_TYPE_VAR) {
+    // what is computed becomes a leaf, not the reverse, which it may have in it
+    if (bt_dim_is_const(a, &number) ||
+        (is_leaf(a) && !is_leaf(b) && !bt_dim_is_const(b, &number))) {
         const bt_type *swap = a;
         a = b;
         b = swap;
     }
-    if (a != b && a->kind == BT_TYPE_VAR &&
-        (b->kind == BT_TYPE_VAR || bt_dim_is_const(b, &(int64_t){ 0 })) &&
+    if (a != b && !bt_dim_is_const(a, &number) &&
         !bt_map_put(&d->same, a, (void *)(uintptr_t)b))
         (void)bt__graph_no_memory(d->graph);
 }
@@ -61,7 +68,6 @@ static const bt_node *node_of_leaf(struct bt__dims *d, const bt_type *leaf)
                                        .high = INT64_MAX,
                                        .step = 1 };
     int64_t number;
-    leaf = find(d, leaf);
     if (bt_dim_is_const(leaf, &number))
         return bt_node_int(d->graph, number);
     const bt_node *known = bt_map_find(&d->nodes, leaf);
@@ -94,6 +100,7 @@ static const bt_node *node_of_list(struct bt__dims *d, const bt_type *dim, uint3
 /* By recursion, which BT_TYPE_DEPTH bounds. */
 const bt_node *bt__dims_node(struct bt__dims *d, const bt_type *dim)
 {
+    dim = find(d, dim);
     switch (dim->kind) {
     case BT_TYPE_LINEAR: return node_of_sum(d, dim);
     case BT_TYPE_PRODUCT: return node_of_list(d, dim, BT_SCALAR_MUL);

@@ -11,8 +11,8 @@ struct bt__dims {
     bt_map same;  /* one -> the dim that it is equal to */
 };
 void bt__dims_init(struct bt__dims *, bt_graph *);
-/* That they are equal is a fact: one, where it is a variable, becomes the other where that
- * is a variable or a number. */
+/* That they are equal is a fact, for all nodes that are asked for after it: one becomes the other,
+ * a number or a leaf where one is. */
 void bt__dims_join(struct bt__dims *, const bt_type *, const bt_type *);
 /* The next dim of the graph, with the values of `param`, for a variable or an opaque dim that
  * was not met yet. NULL: failure of the graph. */

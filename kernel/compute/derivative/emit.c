@@ -13,7 +13,6 @@
 struct emitter {
     bt_builder *builder;
     bt_graph *graph;
-    const bt_call *primal;
     uint32_t ninput, narray; /* of the graph as it came */
     bt_array **arrays;
     const bt_value **values; /* of each array */
@@ -181,34 +180,6 @@ static bt_status set_terms(struct emitter *e, const bt_value *const *args)
     return NULL;
 }
 
-/* Where inputs show both sides of a check, all have the name of the first: that the other is equal to
- * it is then what operator `compute` asks. */
-static bt_status join_dims(struct emitter *e, const bt_check *check,
-                           const bt_value *const *args)
-{
-    bt_graph *g = e->graph;
-    const bt_node *first = NULL;
-    for (uint32_t k = 0; k < g->ninput; k++) {
-        const bt_shape_type *shape = bt_tensor_shape(args[k]->type);
-        bt_array *input = g->arrays[k];
-        for (uint32_t a = 0; shape && a < input->rank; a++) {
-            const bt_type *term = shape->dims[a];
-            if (input->extents[a]->kind == BT_NODE_CONST ||
-                (term != check->left && term != check->right))
-                continue;
-            if (!first)
-                first = input->extents[a];
-            const bt_node **extents = BT_NEWS(g->arena, const bt_node *, input->rank);
-            if (!extents)
-                return bt_no_memory();
-            for (uint32_t i = 0; i < input->rank; i++)
-                extents[i] = i == a ? first : input->extents[i];
-            input->extents = extents;
-        }
-    }
-    return NULL;
-}
-
 static bt_status emit_stage(struct emitter *e, uint32_t number, const bt_type *type)
 {
     bt_graph *g = e->graph;
@@ -222,10 +193,6 @@ static bt_status emit_stage(struct emitter *e, uint32_t number, const bt_type *t
         BT_TRY(type_of_stage(e, e->arrays[number], &type));
     BT_TRY(cut(e, number, &narg, args));
     BT_TRY(set_terms(e, args));
-    for (uint32_t i = 0; i < e->primal->ncheck; i++) {
-        if (e->primal->checks[i].relation == BT_CHECK_EQUAL)
-            BT_TRY(join_dims(e, &e->primal->checks[i], args));
-    }
     BT_TRY(bt_graph_text(ctx, g->arena, g, type, &text));
     const bt_type *dims =
         bt_type_shape(bt_builder_store(e->builder), text.ndim, text.dims);
@@ -235,13 +202,10 @@ static bt_status emit_stage(struct emitter *e, uint32_t number, const bt_type *t
                             &e->values[number]);
 }
 
-bt_status bt__graph_emit(bt_builder *b, bt_graph *g, const bt_call *primal,
-                         const bt_value *const *values, const bt_type *const *types,
-                         const bt_value **results)
+bt_status bt__graph_emit(bt_builder *b, bt_graph *g, const bt_value *const *values,
+                         const bt_type *const *types, const bt_value **results)
 {
-    struct emitter e = {
-        .builder = b, .graph = g, .primal = primal, .ninput = g->ninput
-    };
+    struct emitter e = { .builder = b, .graph = g, .ninput = g->ninput };
     const uint32_t nresult = g->nresult, *result = g->results;
     e.narray = g->narray;
     e.arrays = BT_NEWS(g->arena, bt_array *, e.narray);

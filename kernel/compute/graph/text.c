@@ -17,6 +17,12 @@ enum { MAX_NBYTES = 1 << 20 }; /* expressions that are used twice are written tw
 /* How tightly an expression binds. */
 enum { OR, AND, COMPARE, SUM, PRODUCT, UNARY, PRIMARY };
 
+/* A dim that is given: its name, d0 is 1, and what it takes. */
+struct bare {
+    uint32_t name;
+    const bt_type *term;
+};
+
 struct writer {
     bt_graph *graph;
     bt_arena *arena;
@@ -26,9 +32,8 @@ struct writer {
     uint32_t *names; /* of each dim of the graph; 0: none yet, else d0 is 1 */
     bt_nodes ends;   /* extents of inputs that are no dim, and their names */
     bt_vec(uint32_t) end_names;
-    bt_vec(
-        const bt_type *) dims; /* what the bare names take, from name `first_bare` on */
-    uint32_t first_bare;
+    bt_vec(struct bare) bares;
+    uint32_t nshown; /* names of what inputs show come first */
 };
 
 static void write(struct writer *, const bt_node *, uint32_t level);
@@ -328,6 +333,11 @@ static void mark_dims(const bt_node *node, uint8_t *seen, uint8_t *used)
         mark_dims(node->args[i], seen, used);
 }
 
+static int add_bare(struct writer *w, uint32_t name, const bt_type *term)
+{
+    return BT_PUSH(w->arena, &w->bares, ((struct bare){ name, term }));
+}
+
 /* Names for the dims of stages that no input shows. */
 static bt_status name_dims(struct writer *w)
 {
@@ -341,29 +351,43 @@ static bt_status name_dims(struct writer *w)
             mark_dims(g->arrays[i]->extents[a], seen, used);
         mark_dims(g->arrays[i]->body, seen, used);
     }
-    w->first_bare = w->nname;
+    w->nshown = w->nname;
     for (uint32_t i = 0; i < g->ndim; i++) {
         if (!used[i] || w->names[i])
             continue;
         w->names[i] = ++w->nname;
-        if (!BT_PUSH(w->arena, &w->dims, g->dims[i]->term))
+        if (!add_bare(w, w->names[i], g->dims[i]->term))
             return bt_no_memory();
     }
     return NULL;
 }
 
-/* The name of a dim of a result's type. 0: no memory. */
-static uint32_t name_of_type(struct writer *w, const bt_type *dim)
+static const struct bare *find_bare(const struct writer *w, uint32_t name,
+                                    const bt_type *term)
 {
+    for (uint32_t i = 0; i < w->bares.len; i++) {
+        if (w->bares.at[i].name == name || w->bares.at[i].term == term)
+            return &w->bares.at[i];
+    }
+    return NULL;
+}
+
+/* The name of a dim of a result's type. Where an input shows the dim of the graph, and has another
+ * one there, the name is given as well, and both are to be equal. 0: no memory. */
+static uint32_t name_of_type(struct writer *w, const bt_node *extent, const bt_type *dim)
+{
+    const uint32_t own = extent->kind == BT_NODE_DIM ? w->names[extent->which] : 0;
+    if (own && own <= w->nshown && w->graph->dims[extent->which]->term != dim &&
+        !find_bare(w, own, NULL))
+        return add_bare(w, own, dim) ? own : 0;
     for (uint32_t i = 0; i < w->graph->ndim; i++) {
         if (w->names[i] && w->graph->dims[i]->term == dim)
             return w->names[i];
     }
-    for (uint32_t i = 0; i < w->dims.len; i++) {
-        if (w->dims.at[i] == dim)
-            return w->first_bare + 1 + i;
-    }
-    return BT_PUSH(w->arena, &w->dims, dim) ? ++w->nname : 0;
+    const struct bare *bare = find_bare(w, 0, dim);
+    if (bare)
+        return bare->name;
+    return add_bare(w, w->nname + 1, dim) ? ++w->nname : 0;
 }
 
 /* ---- stages ---- */
@@ -382,7 +406,7 @@ static void write_axes(struct writer *w, const bt_array *stage, const bt_type *t
         const bt_type *dim = shape->dims[a];
         int64_t number;
         const int is_number = bt_dim_is_const(dim, &number);
-        const uint32_t name = is_number ? 1 : name_of_type(w, dim);
+        const uint32_t name = is_number ? 1 : name_of_type(w, stage->extents[a], dim);
         w->out.failed |= name == 0;
         if (is_number)
             put_int(w, number);
@@ -437,9 +461,9 @@ static const char *put_together(struct writer *w, const bt_text *inputs,
 {
     bt_text_init(&w->out, w->arena);
     bt_text_add(&w->out, inputs->at, inputs->len);
-    for (uint32_t i = 0; i < w->dims.len; i++)
+    for (uint32_t i = 0; i < w->bares.len; i++)
         bt_text_addf(&w->out, "%sd%" PRIu32, inputs->len || i ? ", " : "",
-                     w->first_bare + i);
+                     w->bares.at[i].name - 1);
     if (w->out.len)
         bt_text_addf(&w->out, " => ");
     bt_text_add(&w->out, stages->at, stages->len);
@@ -466,7 +490,12 @@ bt_status bt_graph_text(bt_ctx *ctx, bt_arena *arena, bt_graph *g, const bt_type
         return bt_fail(ctx, BT_ERR_LIMIT,
                        "a graph whose formula would have more than %d bytes", MAX_NBYTES);
     out->formula = put_together(&w, &inputs, &stages);
-    out->ndim = w.dims.len;
-    out->dims = w.dims.at;
+    const bt_type **dims = BT_NEWS(arena, const bt_type *, w.bares.len);
+    if (!dims)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < w.bares.len; i++)
+        dims[i] = w.bares.at[i].term;
+    out->ndim = w.bares.len;
+    out->dims = dims;
     return out->formula ? NULL : bt_no_memory();
 }

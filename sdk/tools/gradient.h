@@ -44,6 +44,11 @@ struct gradient {
  * (GRADIENT_NPROGRAM: the call). */
 bt_status gradient_open(struct op_check *, const struct call_case *, int is_open,
                         struct gradient *out, uint32_t *program) BT_MUST_USE;
+/* One of its programs again, which takes the seed of one result alone, and gives the adjoint of
+ * one leaf of the arguments alone, or takes its tangent alone. */
+enum { GRADIENT_ALL = UINT32_MAX };
+bt_status gradient_open_part(const struct gradient *, uint32_t program, uint32_t want,
+                             uint32_t seed, struct gradient *out) BT_MUST_USE;
 void gradient_close(struct gradient *);
 /* The dtype of a leaf of its results. */
 bt_dtype gradient_result(const struct gradient *, uint32_t leaf);
@@ -58,6 +63,7 @@ bt_status gradient_run(struct gradient *, uint32_t program, bt_tensor *const *in
 struct gradient_tally {
     uint32_t may_refuse;    /* set before: cases are made, and may be none */
     uint32_t ncase;         /* with floats among arguments and results */
+    uint32_t nempty;        /* of these: without elements, so that nothing was compared */
     uint32_t nsmall, nopen; /* that were compared in fewer bits, and with dims */
     uint32_t nfailed;       /* of made cases: without a value, or smooth nowhere */
     uint32_t npoint, nredrawn;

@@ -4,13 +4,14 @@
  *     vjp     <vjp v, u> is the difference of <v, f> along u; by the tangent where there is one
  *     jvp     it is that of f, and <v, jvp u> == <vjp v, u>
  *     second  jvp of vjp v along u is the difference of vjp v; <w, H u> == <u, H w>
+ *     parts   one adjoint, one seed and one tangent alone give what they do beside others
  * In float64, where the operator takes it.
  */
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
 
-#include "gradient_point.h"
+#include "gradient_part.h"
 
 /* How differences are taken, by the least exact type that there is: the error of a step with
  * that of half its length is of its fourth power. */
@@ -62,22 +63,13 @@ static const char *written(const struct law *l, const char *format, ...)
     return bt_text_get(&text) ? bt_text_get(&text) : "no memory";
 }
 
-/* "the adjoint of input right comes to", of what is moved. */
+/* "the adjoint of input 1 (right) comes to", of what is moved. */
 static const char *adjoint_words(const struct law *l)
 {
-    const struct call_case *c = l->g->c;
-    const bt_op_input *input = l->g->w->op->inputs;
     if (l->alone == l->g->nin)
         return "the adjoints of all inputs together come to";
-    uint32_t arg = 0;
-    while (l->alone >= c->args[arg].first + c->args[arg].nleaf)
-        arg++;
-    for (uint32_t i = 0; i < arg && !input->is_rest; i++)
-        input++;
-    const uint32_t tensor = l->alone - c->args[arg].first;
-    return written(l, "the adjoint of input %u (%s%s%s)%s comes to", arg, input->name,
-                   c->args[arg].is_tuple ? "." : "",
-                   c->args[arg].is_tuple ? written(l, "%u", tensor) : "",
+    return written(l, "the adjoint of %s%s comes to",
+                   gradient_input_words(l->g, l->alone),
                    l->bar.at[l->alone] ? "" : ", which is not given,");
 }
 
@@ -357,7 +349,11 @@ static bt_status check_point(struct law *l, uint64_t number)
     BT_TRY(look_inside(l));
     BT_TRY(
         gradient_run(l->g, GRADIENT_VJP, l->point.x.at, l->point.v.at, NULL, l->bar.at));
-    return check_directions(l);
+    BT_TRY(check_directions(l));
+    if (l->is_kink || l->fault)
+        return NULL;
+    return gradient_parts(l->g, &l->point, &l->bar,
+                          fmax(l->precision->noise, l->precision->identity), &l->fault);
 }
 
 /* A made case may have no value, or be smooth nowhere: the deviation of one element. */
@@ -382,20 +378,34 @@ static void note(struct law *l, uint32_t npoint, uint32_t nkink,
         case_fault(l->g->w, l->g->c, "%s", l->fault);
 }
 
+/* Elements of floats among arguments and results: without, there is nothing to compare. */
+static int has_elements(const struct law *l)
+{
+    int64_t nin = 0, nout = 0;
+    for (uint32_t i = 0; i < l->g->nin; i++)
+        nin += l->g->wants[i] && l->point.x.at[i] ? l->point.x.at[i]->nelem : 0;
+    for (uint32_t i = 0; i < l->g->nout; i++)
+        nout += l->g->is_real[i] && l->point.y.at[i] ? l->point.y.at[i]->nelem : 0;
+    return nin && nout;
+}
+
 bt_status gradient_laws(struct gradient *g, struct gradient_tally *tally)
 {
     struct law l = { .g = g,
                      .precision = tally->instead ? &by_itself : precision_of(g),
                      .is_kink = 1 };
     uint32_t npoint = 0, nkink = 0;
+    int is_empty = 0;
     bt_status status = NULL;
     while (npoint < NTRY && !status && l.is_kink) {
         status = check_point(&l, npoint++);
         nkink += l.is_kink && l.point.is_finite;
+        is_empty = !l.point.why && !has_elements(&l);
         gradient_leave(&l.point);
         gradient_drop(&l.bar);
     }
     if (!status)
         note(&l, npoint, nkink, tally);
+    tally->nempty += (uint32_t)is_empty;
     return status;
 }

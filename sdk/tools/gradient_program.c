@@ -407,6 +407,23 @@ bt_status gradient_open(struct op_check *w, const struct call_case *c, int is_op
     return status;
 }
 
+bt_status gradient_open_part(const struct gradient *whole, uint32_t program,
+                             uint32_t want, uint32_t seed, struct gradient *out)
+{
+    *out = *whole;
+    out->primal = NULL;
+    memset(out->modules, 0, sizeof(out->modules));
+    memset(out->sessions, 0, sizeof(out->sessions));
+    for (uint32_t i = 0; i < out->nin && want != GRADIENT_ALL; i++)
+        out->wants[i] = i == want;
+    for (uint32_t i = 0; i < out->nout && seed != GRADIENT_ALL; i++)
+        out->is_real[i] = i == seed;
+    bt_status status = build_program(out, program);
+    if (status)
+        gradient_close(out);
+    return status;
+}
+
 void gradient_close(struct gradient *g)
 {
     for (uint32_t i = 0; i < GRADIENT_NPROGRAM; i++) {

@@ -62,12 +62,15 @@ static void print_fusion(const struct tally *tally)
 
 static void print_gradient(const struct gradient_tally *t)
 {
+    const uint32_t ncase = t->ncase - t->nempty;
     if (t->none)
         printf("  derivative  none: %s\n", t->none);
     else if (t->instead)
         printf("  derivative  what it gives is none: %s\n", t->instead);
-    else if (t->ncase)
-        printf("  derivative  %u case%s, as differences%s\n", t->ncase, PLURAL(t->ncase),
+    else if (t->ncase && !ncase)
+        printf("  derivative  not compared: no case has elements\n");
+    else if (ncase)
+        printf("  derivative  %u case%s, as differences%s\n", ncase, PLURAL(ncase),
                t->is_alone ? "; backward alone, there is no jvp" : "");
 }
 

@@ -48,6 +48,10 @@ found gradient_zero 'vjp: along a direction the adjoint of input 0 (data), which
 for number in forgets forgets_many; do
     found gradient_$number 'vjp: along a direction the adjoint of input 1 (right), which is not given, comes to 0, expected '
 done
+found gradient_wanted 'vjp: where the adjoint of input 0 (left) alone is wanted, not that of input 1 (right), the adjoint of input 0 (left), which is not given, element 0, is 0, expected .*, as where all are wanted$'
+found gradient_moved 'jvp: with the seed of input 0 (left) alone, and NULL, which is zero, for input 1 (right), the tangent of result 0, which is not given, element 0, is 0, expected .*, as with zeros for the others$'
+found gradient_silent 'vjp: with the seed of result 0 alone, and NULL, which is zero, for result 1, the adjoint of input 0 (left), which is not given, element 0, is 0, expected '
+found gradient_seeded 'vjp: with the seed of result 0 alone, and NULL, which is zero, for result 1: the vjp hook of wrong.gradient_seeded: compute: operand 3 is missing$'
 found gradient_type 'vjp: facet `gradient` of wrong.gradient_type gives for input 0 float64, expected Tensor\[(2, 3), float64\]$'
 found gradient_fails 'vjp: the vjp hook of wrong.gradient_fails: it does not know how$'
 found gradient_name 'vjp: the vjp hook of wrong.gradient_name: no op is named "mutliply"; did you mean multiply?$'
@@ -62,6 +66,7 @@ expect 0 '^  on cpu  2 cases, as interp$' -- "$baton" plugin check test.wrong wr
 expect 0 '^  on vm   5 cases, as interp$' -- "$baton" plugin check baton.ops.tensor argwhere # it has no kernels
 refuse 'by interp alone'
 expect 0 '^  derivative  2 cases, as differences$' -- "$baton" plugin check test.wrong wrong.right
+expect 0 '^  ok      float32\[0\], float32\[0\]$' '^  derivative  not compared: no case has elements$' -- "$baton" plugin check test.wrong wrong.gradient_empty
 expect 0 '^  ok      float32\[2, 3\]$' '^  derivative  1 case, as differences; backward alone, there is no jvp$' -- \
     "$baton" plugin check test.wrong wrong.right_alone
 printf '#[version = "baton 0.1"]\ndef @f(%%x: Tensor[(2), float32]) -> float32 { sum(wrong.right_alone(%%x)) }\ngradient @df = @f();\njvp @jf = @f();\n' > alone.baton
@@ -73,7 +78,7 @@ expect 0 '^  derivative  what it gives is none: straight through: ' -- "$baton" 
 expect 0 'not tried: it states no cases' -- "$baton" plugin check test.wrong wrong.untried
 
 # All together: one fault does not hide the next.
-expect 1 'test.wrong: its tables agree with its manifest' '50 operators, 40 with faults; 50 cases, 41 failed' -- \
+expect 1 'test.wrong: its tables agree with its manifest' '55 operators, 44 with faults; 55 cases, 45 failed' -- \
     "$baton" plugin check test.wrong
 expect 1 'plugin test.wrong has no operator wrong.wrong' -- "$baton" plugin check test.wrong wrong.wrong
 expect 1 'no plugin has the id "test.wrung"; did you mean test.wrong?' -- "$baton" plugin check test.wrung

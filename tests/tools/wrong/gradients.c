@@ -26,6 +26,51 @@ static bt_status left_alone(bt_builder *b, const bt_adjoint_call *c, const bt_va
                     &to[0]);
 }
 
+/* Right, but only where both adjoints are wanted. */
+static bt_status both_adjoints(bt_builder *b, const bt_adjoint_call *c,
+                               const bt_value **to)
+{
+    if (!c->wants[0] || !c->wants[1])
+        return NULL;
+    BT_TRY(left_alone(b, c, to));
+    return bt_build(b, "multiply", NULL, (const bt_value *[]){ c->seeds[0], c->in[0] }, 2,
+                    &to[1]);
+}
+
+/* Right, but only where both factors move. */
+static bt_status both_tangents(bt_builder *b, const bt_adjoint_call *c,
+                               const bt_value **to)
+{
+    if (!c->seeds[0] || !c->seeds[1])
+        return NULL;
+    const bt_value *args[] = { c->in[0], c->in[1], c->seeds[0], c->seeds[1] };
+    return bt_build_formula(b, NULL, 4, args,
+                            "x: t[..], z: t[..], d: t[..], e: t[..] => g: t[..] = d[..] "
+                            "* z[..] + x[..] * e[..]",
+                            &to[0]);
+}
+
+/* Of x * z and x + z. Right, but only where both results have a seed: with one it fails. */
+static bt_status both_seeds(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
+{
+    const bt_value *args[] = { c->in[0], c->in[1], c->seeds[0], c->seeds[1] };
+    BT_TRY(bt_build_formula(
+        b, NULL, 4, args,
+        "x: t[..], z: t[..], d: t[..], e: t[..] => g: t[..] = d[..] * z[..] + e[..]",
+        &to[0]));
+    return bt_build_formula(
+        b, NULL, 4, args,
+        "x: t[..], z: t[..], d: t[..], e: t[..] => g: t[..] = d[..] * x[..] + e[..]",
+        &to[1]);
+}
+
+/* The same, with nothing in place of the failure. */
+static bt_status silent_seeds(bt_builder *b, const bt_adjoint_call *c,
+                              const bt_value **to)
+{
+    return c->seeds[0] && c->seeds[1] ? both_seeds(b, c, to) : NULL;
+}
+
 static bt_status nothing(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
 {
     (void)b, (void)c, (void)to;
@@ -78,7 +123,11 @@ static const bt_gradient_facet value = { .vjp = once }, zero = { .vjp = nothing 
                                step = { .vjp = through, .jvp = through },
                                blocked = { .blocked = 1 }, behind = { .blocked = 2 },
                                both = { .vjp = twice, .none = "it is too steep" },
-                               right = { .vjp = twice }, left = { .vjp = left_alone };
+                               right = { .vjp = twice }, left = { .vjp = left_alone },
+                               wanted = { .vjp = both_adjoints },
+                               moved = { .jvp = both_tangents },
+                               seeded = { .vjp = both_seeds },
+                               silent = { .vjp = silent_seeds };
 
 #define WRONG(name_, formula_, facet_)                                              \
     {                                                                               \
@@ -95,14 +144,16 @@ static const bt_gradient_facet value = { .vjp = once }, zero = { .vjp = nothing 
         .facets =                                                                    \
             BT_FACET_ROWS(BT_CASES("float32[2, 3]"), BT_FACET("gradient", facet_)),  \
     }
-#define FORGETS(name_, case_)                                                 \
-    {                                                                         \
-        .name = "wrong.gradient_" name_, .revision = 1, .doc = "A product.",  \
-        .source = "none", .inputs = factors,                                  \
-        .formula = "y: t[..] = left[..] * right[..]",                         \
-        .facets = BT_FACET_ROWS(BT_CASES(case_), BT_FACET("gradient", left)), \
+#define PRODUCT(name_, formula_, case_, facet_)                                 \
+    {                                                                           \
+        .name = "wrong.gradient_" name_, .revision = 1, .doc = "A product.",    \
+        .source = "none", .inputs = factors, .formula = formula_,               \
+        .facets = BT_FACET_ROWS(BT_CASES(case_), BT_FACET("gradient", facet_)), \
     }
-#define SQUARE "data[..] * data[..]"
+#define FACTORS "y: t[..] = left[..] * right[..]"
+#define TWO     FACTORS "; s: t[..] = left[..] + right[..] -> y, s"
+#define PAIR    "float32[2, 3], float32[2, 3]"
+#define SQUARE  "data[..] * data[..]"
 static const bt_op ops[] = {
     WRONG("value", SQUARE, value),
     WRONG("zero", SQUARE, zero),
@@ -114,8 +165,13 @@ static const bt_op ops[] = {
     WRONG("blocked", SQUARE, blocked),
     WRONG("behind", SQUARE, behind),
     WRONG("both", SQUARE, both),
-    FORGETS("forgets", "float32[2, 3], float32[2, 3]"),
-    FORGETS("forgets_many", "float32[8, 9], float32[8, 9]"),
+    PRODUCT("forgets", FACTORS, PAIR, left),
+    PRODUCT("forgets_many", FACTORS, "float32[8, 9], float32[8, 9]", left),
+    PRODUCT("wanted", FACTORS, PAIR, wanted),
+    PRODUCT("moved", FACTORS, PAIR, moved),
+    PRODUCT("seeded", TWO, PAIR, seeded),
+    PRODUCT("silent", TWO, PAIR, silent),
+    PRODUCT("empty", FACTORS, "float32[0], float32[0]", left),
     PLAIN("gradient_alone", value),
     PLAIN("right_alone", right),
     { 0 },

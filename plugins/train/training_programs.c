@@ -12,6 +12,14 @@ static bt_status open_entry(struct bt_training *t, const char *entry, bt_program
     return bt_program_open(t->ctx, t->path, &options, out);
 }
 
+/* The text of a step imports what it has of libraries, which may change while their names stay. */
+static bt_status add_library(const struct bt_training *t, const struct choice *c,
+                             bt_text *out)
+{
+    const bt_print_options plain = { 0 };
+    return c->library ? bt_print(t->ctx, c->of, &plain, out) : NULL;
+}
+
 static bt_status write_text(struct bt_training *t)
 {
     bt_text path, text, plain;
@@ -21,6 +29,11 @@ static bt_status write_text(struct bt_training *t)
     bt_text_init(&plain, t->arena);
     BT_TRY(training_text(t, 1, &text));
     BT_TRY(training_text(t, 0, &plain)); // a model that moved is the same
+    BT_TRY(add_library(t, &t->loss, &plain));
+    BT_TRY(add_library(t, &t->optimizer, &plain));
+    BT_TRY(add_library(t, &t->schedule, &plain));
+    if (!bt_text_get(&plain))
+        return bt_no_memory();
     bt_digest(plain.at, plain.len, t->digest);
     t->path = bt_text_get(&path);
     return t->path ? bt_file_write(t->ctx, t->path, text.at, text.len) : bt_no_memory();

@@ -87,6 +87,14 @@ def check_plugin(runs, x):
     runs.refused("two libraries have @loss.huber, ", "train", *words, "-o", "x", env=env)
     kit.write(path, text.replace("// ", 'import "losses"\n// ', 1))
     runs.train(*words, "-o", "imported", env=env)
+    # a checkpoint is of what a library says, not of the names in it
+    again = ["own.baton", "--data", "plugged.npz", "--loss", "my_loss", "--batch", len(x), "-o", "again"]
+    kit.write(path, text)
+    runs.train(*again, "--epochs", 1, env=env)
+    kit.write(path, text.replace("\n\n", "\n\n// Of Huber.\n"))
+    runs.train(*again, "--epochs", 2, "--resume", env=env)
+    kit.write(path, text.replace("0.5f", "0.25f"))
+    runs.refused("of another model, loss, optimizer or batch", "train", *again, "--epochs", 3, "--resume", env=env)
 
 
 def check_signatures(runs, x, y):

@@ -7,7 +7,8 @@
 #include <baton/baton.h>
 #include <baton/plugin.h>
 
-enum { EXIT_OK = 0, EXIT_INPUT = 1, EXIT_USAGE = 2, EXIT_FAULT = 3 };
+/* EXIT_SIGNAL: and the number of the signal that stopped it, as shells have it. */
+enum { EXIT_OK = 0, EXIT_INPUT = 1, EXIT_USAGE = 2, EXIT_FAULT = 3, EXIT_SIGNAL = 128 };
 
 struct option {
     const char *name;  /* "--" and this */

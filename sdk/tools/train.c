@@ -392,7 +392,10 @@ const struct verb verb_train = {
                "FOLDER gets the program of a step (step.baton), after each epoch a checkpoint\n"
                "(step-N.safetensors, of which the last two stay) and curves (curve.csv,\n"
                "curve.svg). A training that goes on from a checkpoint gives the same bits as\n"
-               "one that was never stopped. baton export makes a model of a checkpoint.",
+               "one that was never stopped. baton export makes a model of a checkpoint.\n"
+               "\n"
+               "Ctrl-C and SIGTERM stop it behind the step at hand, with a checkpoint of that\n"
+               "step; the exit code is then 128 and the number of the signal: 130 or 143.",
     .examples = "  baton train lenet.baton --data samples --labels labels --batch 10\n"
                 "  baton train lenet.baton --data samples --labels labels --batch 10 --resume\n"
                 "  baton train lenet.baton --data samples --labels labels --batch 5 -o five",

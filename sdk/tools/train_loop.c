@@ -8,13 +8,12 @@
 
 enum { POINTS_PER_EPOCH = 20 };
 
-/* A signal handler gets no argument of the program's. */
-static volatile sig_atomic_t is_interrupted;
+/* The signal that came; 0: none. A handler gets no argument of the program's. */
+static volatile sig_atomic_t interrupted;
 
 static void interrupt(int signal)
 {
-    (void)signal;
-    is_interrupted = 1;
+    interrupted = signal;
 }
 
 /* ---- a step ---- */
@@ -107,7 +106,7 @@ static int is_point(const struct train *t)
     return at == 0 || (each && at % each == 0);
 }
 
-static bt_status after_step(struct train *t)
+static bt_status after_step(struct train *t, int is_stopped)
 {
     const int is_end = t->info->step % t->nper_epoch == 0;
     double loss = NAN, right = NAN;
@@ -115,7 +114,7 @@ static bt_status after_step(struct train *t)
         BT_TRY(evaluate(t, &loss, &right));
     if (is_point(t))
         BT_TRY(add_point(t, loss, right));
-    if (!is_end && !(t->every && t->info->step % t->every == 0) && !is_interrupted)
+    if (!is_end && !(t->every && t->info->step % t->every == 0) && !is_stopped)
         return NULL;
     BT_TRY(write_curves(t));
     return save_checkpoint(t);
@@ -124,12 +123,14 @@ static bt_status after_step(struct train *t)
 static bt_status run_steps(struct train *t)
 {
     const int64_t all = t->nepoch * t->nper_epoch;
-    while (t->info->step < all && !is_interrupted) {
+    int is_stopped = 0;
+    while (t->info->step < all && !is_stopped) {
         const void *mark = bt_arena_mark(bt_ctx_scratch(t->tool->ctx));
         BT_TRY(take_step(t));
         show_step(t);
-        if (is_point(t) || t->every || is_interrupted)
-            BT_TRY(after_step(t));
+        is_stopped = interrupted != 0; // once: the step that is the last has a checkpoint
+        if (is_point(t) || t->every || is_stopped)
+            BT_TRY(after_step(t, is_stopped));
         bt_arena_release(bt_ctx_scratch(t->tool->ctx), mark);
     }
     return NULL;
@@ -149,12 +150,13 @@ int run_training(struct train *t)
     clear_progress();
     TRY_TOOL(t->tool, status);
     const int64_t n = t->info->step - t->begin;
-    if (is_interrupted && !t->is_quiet)
+    const int is_stopped = interrupted && t->info->step < t->nepoch * t->nper_epoch;
+    if (is_stopped && !t->is_quiet)
         printf("stopped at step %lld: --resume goes on from there\n",
                (long long)t->info->step);
     if (n && !t->is_quiet)
         printf("%lld step%s of %lld sample%s, %.3f ms each\n", (long long)n, PLURAL(n),
                (long long)(t->nmicro * t->info->batch),
                PLURAL(t->nmicro * t->info->batch), (double)t->stepped * 1e-6 / (double)n);
-    return EXIT_OK;
+    return is_stopped ? EXIT_SIGNAL + interrupted : EXIT_OK;
 }

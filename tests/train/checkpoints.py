@@ -62,13 +62,15 @@ def check_resume(runs):
 def check_stopped(runs):
     """By a signal that can be caught: a checkpoint of the very step, whatever the interval."""
     train(runs, "unstopped", "--epochs", 100, "--optimizer", "momentum")
-    process = subprocess.Popen([runs.program, "train", "linear.baton", "--data", "data.npz", "--loss", "squares", "--optimizer", "momentum",
-                                "--epochs", "100", "-o", "stopped", "--json"], stdout=subprocess.PIPE, text=True)
-    process.stdout.readline()
-    process.send_signal(signal.SIGTERM)
-    process.communicate()
-    runs.check(process.returncode == 0, f"a stopped training ends with {process.returncode}")
-    runs.check(runs.last("stopped") != "stopped/step-000000500.safetensors", "it was not stopped")
+    for kind, code in [(signal.SIGTERM, 143), (signal.SIGINT, 130)]:
+        shutil.rmtree("stopped", ignore_errors=True)
+        process = subprocess.Popen([runs.program, "train", "linear.baton", "--data", "data.npz", "--loss", "squares", "--optimizer", "momentum",
+                                    "--epochs", "100", "-o", "stopped", "--json"], stdout=subprocess.PIPE, text=True)
+        process.stdout.readline()
+        process.send_signal(kind)
+        process.communicate()
+        runs.check(process.returncode == code, f"a stopped training ends with {process.returncode}, expected {code}")
+        runs.check(runs.last("stopped") != "stopped/step-000000500.safetensors", "it was not stopped")
     done = train(runs, "stopped", "--epochs", 100, "--optimizer", "momentum", "--resume")
     runs.check(done.returncode == 0, done.stderr)
     runs.check(content(runs.last("stopped")) == content(runs.last("unstopped")), "stopped: other bytes than those of one run")

@@ -304,7 +304,21 @@ def check_refused(runs, x):
              kit.write("steep.baton", HEAD + "def @loss.steep(%z: Tensor[(8, 3), float32], %y: Tensor[(8), int64]) -> float32 { 1e25f * mean(%z) }\n"
                        "def @main(%x: Tensor[(8, 4), float32], %w: Tensor[(3, 4), float32]) { nn.dense(%x, %w) }\n"), *data, "--loss", "steep", "--clip", "1"),
             ("sqrt.baton:3:5: error: step 1: %root (sqrt) is the first that is NaN",
-             kit.write("sqrt.baton", HEAD + "def @main(%x: Tensor[(8, 4), float32], %w: Tensor[(3, 4), float32]) {\n    %root = sqrt(nn.dense(%x, %w));\n    %root * 2f\n}\n"), *data)]:
+             kit.write("sqrt.baton", HEAD + "def @main(%x: Tensor[(8, 4), float32], %w: Tensor[(3, 4), float32]) {\n    %root = sqrt(nn.dense(%x, %w));\n    %root * 2f\n}\n"), *data),
+            # before a parameter has moved no rate is to blame
+            ("the first that is NaN\n        %root = sqrt(nn.dense(%x, %w));\n        ^~~", "sqrt.baton", *data),
+            # the value is a number, and what follows from it is none
+            ("root.baton:4:18: error: step 1: the derivative of multiply is the first that is NaN\n        %root = sqrt(%z * 0f);\n",
+             kit.write("root.baton", HEAD + "def @main(%x: Tensor[(8, 4), float32], %w: Tensor[(3, 4), float32]) {\n    %z = nn.dense(%x, %w);\n"
+                       "    %root = sqrt(%z * 0f);\n    %z + %root\n}\n"), *data),
+            ("root.baton:4:5: note: the derivative of %root (sqrt) was infinite before\n        %root = sqrt(%z * 0f);\n", "root.baton", *data),
+            ("the derivative of @f is the first that is NaN",
+             kit.write("recursive.baton", HEAD + "def @f(%x: Tensor[(8, 3), float32], %n: int32) -> Tensor[(8, 3), float32] { if (%n > 0) { @f(sqrt(%x * 0f), %n - 1) } "
+                       "else { %x } }\ndef @main(%x: Tensor[(8, 4), float32], %w: Tensor[(3, 4), float32]) { @f(nn.dense(%x, %w), 3) }\n"), *data),
+            ("step 2: a call of multiply is the first that is infinite; a smaller rate or a bound of the gradients' norm (--clip) may help",
+             kit.write("far.baton", HEAD + "def @loss.far(%z: Tensor[(8, 3), float32], %y: Tensor[(8), int64]) -> float32 { mean(%z * %z) }\n"
+                       "def @main(%x: Tensor[(8, 4), float32], %w: Tensor[(3, 4), float32]) { nn.dense(%x, %w) }\n"), *data, "--loss", "far",
+             "--optimizer", "sgd{rate=1e19}")]:
         runs.refused(words, "train", *args)
         if os.path.isdir("x"):
             runs.check(not [name for name in os.listdir("x") if name.startswith("step-")], f"{args}: a checkpoint is left")

@@ -77,6 +77,27 @@ static int is_given(const struct choice_kind *kind, const char *name)
     return 0;
 }
 
+static int has_param(const bt_block *block, const char *name)
+{
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        if (block->params[i]->base.name && strcmp(block->params[i]->base.name, name) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* "BEFORE%step: float32 and %steps: float32": what it is given and does not take. */
+static void add_missing(const struct choice *c, const char *before, bt_text *out)
+{
+    for (uint32_t i = 0, n = 0; i < c->kind->ngiven; i++) {
+        if (!has_param(c->global->func->block, c->kind->given[i]))
+            bt_text_addf(out, "%s%%%s: float32", n++ ? " and " : before,
+                         c->kind->given[i]);
+    }
+}
+
+static const char OPTIONS_BEHIND[] = "options stand behind what is given";
+
 /* Adds a parameter to those of its sort. NULL, or why it is none that can stand there. */
 static const char *take_param(struct choice *c, const bt_value *param, uint32_t *ntensor,
                               uint32_t *ngiven)
@@ -99,7 +120,7 @@ static const char *take_param(struct choice *c, const bt_value *param, uint32_t 
         return NULL;
     }
     if (*ngiven < kind->ngiven)
-        return "options stand behind what is given";
+        return OPTIONS_BEHIND;
     if (c->noption == MAX_OPTIONS)
         return "there are too many options";
     c->option_names[c->noption++] = name;
@@ -121,14 +142,16 @@ static bt_status check_params(bt_ctx *ctx, bt_arena *arena, struct choice *c)
             continue;
         bt_text_addf(&what, "takes %%%s: ", param->name ? param->name : "");
         bt_print_type(ctx, param->type, &what);
-        bt_text_addf(&what, ", and %s", why);
+        const size_t len = what.len;
+        if (why == OPTIONS_BEHIND)
+            add_missing(c, " in place of ", &what);
+        if (what.len == len)
+            bt_text_addf(&what, ", and %s", why);
     }
     if (!what.len && ntensor < kind->ntensor) {
         bt_text_addf(&what, "takes %u of %u tensors", ntensor, kind->ntensor);
     } else if (!what.len && ngiven < kind->ngiven) {
-        for (uint32_t i = 0; i < kind->ngiven; i++)
-            bt_text_addf(&what, "%s%%%s: float32", i ? " and " : "does not take ",
-                         kind->given[i]);
+        add_missing(c, "does not take ", &what);
     }
     if (what.len || what.failed)
         return bt_text_get(&what) ? refuse(ctx, c, what.at) : bt_no_memory();

@@ -42,19 +42,28 @@ static int is_option(const struct choice *c, const char *name)
     return 0;
 }
 
-/* An end of an option's range, by an attribute that is no option's default. */
-static bt_status check_end(bt_ctx *ctx, bt_arena *arena, const struct choice *c,
-                           uint32_t option, int is_high)
+/* An end of an option's range, by an attribute that is no option's default; it stays as it is where
+ * there is none. */
+static bt_status find_end(bt_arena *arena, const struct choice *c, uint32_t option,
+                          int is_high, double *out)
 {
-    const double given = c->options[option];
-    double end;
     bt_text name;
     bt_text_init(&name, arena);
     bt_text_addf(&name, is_high ? "%s_high" : "%s_low", c->option_names[option]);
     if (!bt_text_get(&name))
         return bt_no_memory();
-    if (is_option(c, name.at) || !find_number(c, name.at, &end) ||
-        (is_high ? (float)given <= (float)end : (float)given >= (float)end))
+    if (!is_option(c, name.at))
+        find_number(c, name.at, out);
+    return NULL;
+}
+
+static bt_status check_end(bt_ctx *ctx, bt_arena *arena, const struct choice *c,
+                           uint32_t option, int is_high)
+{
+    const double given = c->options[option];
+    double end = is_high ? INFINITY : -INFINITY;
+    BT_TRY(find_end(arena, c, option, is_high, &end));
+    if (is_high ? (float)given <= (float)end : (float)given >= (float)end)
         return NULL;
     return bt_fail(ctx, BT_ERR_ATTRIBUTE, "%s: %s is %g, and is to be %g or %s",
                    c->global->name, c->option_names[option], given, end,
@@ -117,6 +126,21 @@ static bt_status check_attribute(bt_ctx *ctx, bt_arena *arena, const struct choi
                       entry->name, c->global->name, near);
 }
 
+static bt_status check_ends(bt_ctx *ctx, bt_arena *arena, const struct choice *c,
+                            uint32_t option)
+{
+    const char *name = c->option_names[option];
+    double low = -INFINITY, high = INFINITY;
+    BT_TRY(find_end(arena, c, option, 0, &low));
+    BT_TRY(find_end(arena, c, option, 1, &high));
+    if ((float)low <= (float)high)
+        return NULL;
+    return bt_fail_at(ctx, BT_ERR_ATTRIBUTE, c->of->store, c->global->span,
+                      "attributes of @%s: %s_low is %g, and %s_high %g: there is no %s "
+                      "between",
+                      c->global->name, name, low, name, high, name);
+}
+
 bt_status choice_check_attributes(bt_ctx *ctx, bt_arena *arena, struct choice *c)
 {
     const bt_dict *attrs = &c->global->func->attrs;
@@ -125,6 +149,7 @@ bt_status choice_check_attributes(bt_ctx *ctx, bt_arena *arena, struct choice *c
     for (uint32_t i = 0; i < attrs->n; i++)
         BT_TRY(check_attribute(ctx, arena, c, names, &attrs->at[i]));
     for (uint32_t i = 0; i < c->noption; i++) {
+        BT_TRY(check_ends(ctx, arena, c, i));
         if (find_number(c, c->option_names[i], &c->options[i]))
             BT_TRY(check_range(ctx, arena, c, i));
     }

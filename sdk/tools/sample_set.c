@@ -59,29 +59,50 @@ static uint32_t read_u32(const unsigned char *at)
 }
 
 /* LeCun's format: 0, 0, type, rank, extents, elements; the greatest byte first. */
+static bt_status read_idx_head(bt_ctx *ctx, const char *path, const bt_file *file,
+                               uint32_t *rank, int64_t *dims)
+{
+    const unsigned char *at = file->bytes;
+    const int is_idx = file->nbytes >= 4 && !at[0] && !at[1] && at[2] == 8 && at[3] &&
+                       at[3] <= BT_MAX_RANK;
+    const uint64_t nhead = is_idx ? 4 + 4 * (uint64_t)at[3] : 0;
+    int64_t all = 1;
+    if (!is_idx)
+        return bt_fail(
+            ctx, BT_ERR_FORMAT,
+            "%s is no sample: a folder of samples holds .npy, .npz and IDX files "
+            "of bytes (gunzip a .gz before)",
+            path);
+    *rank = at[3];
+    for (uint32_t i = 0; i < *rank && file->nbytes >= nhead; i++) {
+        dims[i] = read_u32(at + 4 + 4 * i);
+        if (!bt_mul_int64(all, dims[i], &all))
+            return bt_fail(ctx, BT_ERR_FORMAT,
+                           "%s: an IDX file whose extents no memory holds", path);
+    }
+    const uint64_t expected = nhead + (file->nbytes >= nhead ? (uint64_t)all : 0);
+    if (file->nbytes == expected)
+        return NULL;
+    return bt_fail(
+        ctx, BT_ERR_FORMAT, "%s: an IDX file %s: it has %llu bytes, and %s %llu", path,
+        file->nbytes < expected ? "that is cut short" : "with bytes behind its end",
+        (unsigned long long)file->nbytes,
+        file->nbytes < nhead ? "its head alone takes" : "the extents in its head take",
+        (unsigned long long)expected);
+}
+
 static bt_status read_idx(bt_ctx *ctx, const char *path, bt_tensor **out)
 {
     bt_file *file;
-    int64_t dims[BT_MAX_RANK], nelem = 1;
+    int64_t dims[BT_MAX_RANK];
+    uint32_t rank;
     BT_TRY(bt_file_read(ctx, path, &file));
-    const unsigned char *at = file->bytes;
-    const uint32_t rank = file->nbytes > 4 ? at[3] : 0;
-    int ok = rank > 0 && rank <= BT_MAX_RANK && !at[0] && !at[1] && at[2] == 8 &&
-             file->nbytes >= 4 + 4 * (size_t)rank;
-    for (uint32_t i = 0; ok && i < rank; i++) {
-        dims[i] = read_u32(at + 4 + 4 * i);
-        ok = bt_mul_int64(nelem, dims[i], &nelem);
-    }
-    ok = ok && (uint64_t)nelem == file->nbytes - 4 - 4 * (size_t)rank;
-    bt_status status =
-        ok ? bt_tensor_create(ctx, BT_UINT8, rank, dims, out)
-           : bt_fail(
-                 ctx, BT_ERR_FORMAT,
-                 "%s is no sample: a folder of samples holds .npy, .npz and IDX files "
-                 "of bytes (gunzip a .gz before)",
-                 path);
+    bt_status status = read_idx_head(ctx, path, file, &rank, dims);
     if (!status)
-        memcpy((*out)->data, at + 4 + 4 * rank, (size_t)nelem);
+        status = bt_tensor_create(ctx, BT_UINT8, rank, dims, out);
+    if (!status)
+        memcpy((*out)->data, (const char *)file->bytes + 4 + 4 * rank,
+               bt_tensor_nbytes(*out));
     bt_file_close(ctx, file);
     return status;
 }

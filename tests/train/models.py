@@ -264,6 +264,9 @@ def check_budget(runs):
 
 def check_refused(runs, x):
     data = ["--data", "classes.npz", "-o", "x"]
+    idx = bytes([0, 0, 8, 2]) + (100).to_bytes(4, "big") + (4).to_bytes(4, "big") + bytes(400)
+    for name, content in [("cut", idx[:400]), ("head", idx[:8]), ("behind", idx + b"0")]:
+        kit.write(f"{name}.idx", content)
     kit.write("linear.baton", kit.LINEAR)
     for words, *args in [
             ("@main has no parameter bb to learn; did you mean b?", "linear.baton", *data, "--learn", "w", "--learn", "bb"),
@@ -295,6 +298,10 @@ def check_refused(runs, x):
             ("x.npy holds Tensor[(96, 4), float32], and input x takes integers (int32), to which floats would be cut", "words.baton", "--data", "x.npy",
              "--labels", "five.npy", "-o", "x"),
             ("beyond.npy: sample 3 of input x has 2147483648, which int32 does not have", "words.baton", "--data", "beyond.npy", "--labels", "five.npy", "-o", "x"),
+            ("cut.idx: an IDX file that is cut short: it has 400 bytes, and the extents in its head take 412", "linear.baton", "--data", "cut.idx", "--labels", "five.npy", "-o", "x"),
+            ("head.idx: an IDX file that is cut short: it has 8 bytes, and its head alone takes 12", "linear.baton", "--data", "head.idx", "--labels", "five.npy", "-o", "x"),
+            ("behind.idx: an IDX file with bytes behind its end: it has 413 bytes, and the extents in its head take 412", "linear.baton", "--data", "behind.idx", "--labels", "five.npy",
+             "-o", "x"),
             ("few.npz has 5 samples, and a step takes 8", "linear.baton", "--data", "few.npz", "-o", "x"),
             ("the batch has NaN or infinities in x", "linear.baton", "--data", "nan.npz", "--batch", 96, "-o", "x"),
             ("step 1 begins with NaN or infinities in w", "linear.baton", *data, "--batch", 96, "--initialise", "nan.safetensors", "--learn", "b"),

@@ -203,8 +203,9 @@ static int add_to(struct tool *tool, const char *kind, const char *folder,
         return tool_usage(
             tool,
             "%s is there: %s %s is another function @%s.NAME of a library of "
-            "it (a text in its folder libraries), or a plugin in a new folder",
-            folder, ARTICLE(kind), kind, kind);
+            "it (a text %s), or a plugin in a new folder",
+            folder, ARTICLE(kind), kind, kind,
+            words->plugin ? "in its folder libraries" : "beside its manifest");
     if (!words->plugin || !words->id)
         return tool_fail(
             tool, bt_fail(tool->ctx, BT_ERR_IO,

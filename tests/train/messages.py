@@ -97,7 +97,7 @@ def check_articles(runs):
     for kind, words in [("optimizer", "an optimizer"), ("loss", "a loss")]:
         new = ["plugin", "new", kind, "example.mine", f"another_{kind}"]
         runs.run(*new)
-        runs.refused(f"another_{kind} is there: {words} is another function", *new, code=2)
+        runs.refused(f"another_{kind} is there: {words} is another function @{kind}.NAME of a library of it (a text beside its manifest), or", *new, code=2)
 
 
 def check_notes(runs):

@@ -60,11 +60,16 @@ static bt_status draw_values(struct trial *t, const struct case_leaf *param,
 
 static const char *words_of(const struct trial *t, uint32_t which)
 {
-    static const char *const words[] = { [CASE_RANDOM] = "random values",
-                                         [CASE_MODERATE] = "zeros, NaN and the like",
-                                         [CASE_SPECIAL] =
-                                             "infinities, NaN and the like" };
-    return words[kind_of_values(t, which)];
+    static const char *const words[][2] = {
+        [CASE_RANDOM] = { "random values", "random values" },
+        [CASE_MODERATE] = { "zeros, ones and the like", "zeros, NaN and the like" },
+        [CASE_SPECIAL] = { "ends of ranges and the like",
+                           "infinities, NaN and the like" },
+    };
+    int has_float = 0;
+    for (uint32_t i = 0; i < t->program.nparam; i++)
+        has_float |= bt_dtype_is_float(t->program.params[i].dtype);
+    return words[kind_of_values(t, which)][has_float];
 }
 
 static uint32_t count_draws(const struct rule_program *p)

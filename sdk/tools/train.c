@@ -114,6 +114,9 @@ static int read_data(struct train *t)
     int code = read_real(tool, "factor", -INFINITY, &files.factor);
     if (code)
         return code;
+    if ((float)files.factor == 0)
+        return tool_usage(tool, "--factor %s makes zeros of all samples",
+                          option_value(tool, "factor"));
     TRY_TOOL(tool, train_data_open(tool->ctx, &files, t->ninput, t->inputs, &t->data));
     TRY_TOOL(tool, train_data_digest(t->data, t->digest));
     files.path = test;

@@ -335,6 +335,7 @@ def check_refused(runs, x):
                          ("--clip takes a finite float32 above 0, not 0", "linear.baton", *data, "--clip", "0"),
                          ("--clip takes a finite float32 above 0, not 1e300", "linear.baton", *data, "--clip", "1e300"),
                          ("--factor takes a finite float32, not x", "linear.baton", *data, "--factor", "x"),
+                         ("--factor 0 makes zeros of all samples", "linear.baton", *data, "--factor", "0"),
                          ("--batch 12: the model takes batches of 8", "linear.baton", *data, "--batch", "12"),
                          ("--test-labels is of --test", "linear.baton", *data, "--test-labels", "five.npy"),
                          ("give one of them", "linear.baton", *data, "--resume", "--initialise", "a")]:

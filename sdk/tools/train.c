@@ -341,7 +341,9 @@ static const struct option options[] = {
       "the loss times X is differentiated, and gradients are divided by it: for float16, "
       "in which small ones are zeros (default: 1); dynamic: it doubles after 2000 steps, "
       "and a step with infinities is taken again with half" },
-    { "epochs", 0, "N", "how often all samples are learned from (default: 10)" },
+    { "epochs", 0, "N",
+      "how often all samples are learned from (default: 10), each time in another order "
+      "and without those at its end that are fewer than a batch" },
     { "batch", 0, "N", "samples of a step (default: 64, or what the model says)" },
     { "accumulate", 0, "N", "a step adds the gradients of N parts of its batch" },
     { "checkpoint-memory", 0, "BYTES",

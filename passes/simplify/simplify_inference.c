@@ -30,6 +30,8 @@ static const bt_rule rules[] = {
             "summand = pick(c, add(shift, beta), shift), "
             "shift = negative(multiply(m, factor))",
         .ulp = 64,
+        .from = 0.01, /* v too: where it is near 0 the difference of x and m cancels */
+        .to = 8,
     },
     {
         .name = "layer-norm",
@@ -37,6 +39,8 @@ static const bt_rule rules[] = {
         .pass = "simplify-inference",
         .text = NORM("nn.layer_norm", "axis(a, x)"),
         .ulp = 64,
+        .from = -1e4,
+        .to = 1e4,
     },
     {
         .name = "instance-norm",
@@ -44,6 +48,8 @@ static const bt_rule rules[] = {
         .pass = "simplify-inference",
         .text = NORM("nn.instance_norm", "others(a, x)"),
         .ulp = 64,
+        .from = -1e4,
+        .to = 1e4,
     },
     {
         .name = "dropout-mask",

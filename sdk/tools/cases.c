@@ -257,10 +257,12 @@ int case_has_values(const struct case_leaf *leaf)
 
 static void set_special(bt_tensor *t, int64_t at, uint64_t bits, uint32_t kind)
 {
-    static const double
-        floats[] = { 0,        -0.0, 1,        -1,    0.5,       -2.5,
-                     INFINITY, NAN,  0x1p-149, 60000, -INFINITY, -0x1p-14 },
-        moderate[] = { 0, -0.0, 1, -1, 0.5, -2.5, NAN, -0x1p-14 };
+    const double large = t->dtype == BT_FLOAT64   ? 1.7e308
+                         : t->dtype == BT_FLOAT16 ? 60000
+                                                  : 3e38;
+    const double floats[] = { 0,        -0.0, 1,        -1,    0.5,       -2.5,
+                              INFINITY, NAN,  0x1p-149, large, -INFINITY, -0x1p-14 };
+    static const double moderate[] = { 0, -0.0, 1, -1, 0.5, -2.5, NAN, -0x1p-14 };
     uint32_t width = BT_DTYPE_BITS(t->dtype);
     if (bt_dtype_is_real(t->dtype)) {
         bt_tensor_set(t, at,

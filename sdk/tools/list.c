@@ -169,15 +169,15 @@ static void print_promise(const json_t *rule)
     if (!json_object_get(rule, "rule"))
         return;
     if (ulp)
-        printf("promise   floats differ by %lld ulp at most",
+        printf("promise   floats differ by %lld ulp of 1 + |result| at most",
                (long long)json_integer_value(ulp));
     else
-        printf("promise   the same bits");
+        printf("promise   equal");
     if (from && to)
-        printf(", of floats from %g to %g\n", json_number_value(from),
-               json_number_value(to));
+        printf(", for floats from %g to %g%s\n", json_number_value(from),
+               json_number_value(to), ulp ? ", where the result is not infinite" : "");
     else
-        printf(", of all values\n");
+        printf(", for all values, NaN and infinities too\n");
 }
 
 static int print_item(struct tool *tool, const char *kind, const bt_provided *found)

@@ -32,12 +32,9 @@ static int has_range(const struct trial *t)
     return t->rule->from < t->rule->to;
 }
 
-/* What a rule that rounds otherwise may overflow on is not drawn for it. */
-static uint32_t kind_of_values(const struct trial *t, uint32_t which)
+static uint32_t kind_of_values(uint32_t which)
 {
-    return which < NRANDOM                 ? CASE_RANDOM
-           : t->rule->ulp && !has_range(t) ? CASE_MODERATE
-                                           : CASE_SPECIAL;
+    return which < NRANDOM ? CASE_RANDOM : CASE_SPECIAL;
 }
 
 /* Random values of what has a range are within it, others at its nearest end. */
@@ -60,16 +57,13 @@ static bt_status draw_values(struct trial *t, const struct case_leaf *param,
 
 static const char *words_of(const struct trial *t, uint32_t which)
 {
-    static const char *const words[][2] = {
-        [CASE_RANDOM] = { "random values", "random values" },
-        [CASE_MODERATE] = { "zeros, ones and the like", "zeros, NaN and the like" },
-        [CASE_SPECIAL] = { "ends of ranges and the like",
-                           "infinities, NaN and the like" },
-    };
     int has_float = 0;
     for (uint32_t i = 0; i < t->program.nparam; i++)
         has_float |= bt_dtype_is_float(t->program.params[i].dtype);
-    return words[kind_of_values(t, which)][has_float];
+    return kind_of_values(which) == CASE_RANDOM ? "random values"
+           : !has_float                         ? "ends of ranges and the like"
+           : has_range(t)                       ? "zeros, ends of the range and the like"
+                                                : "infinities, NaN and the like";
 }
 
 static uint32_t count_draws(const struct rule_program *p)
@@ -134,14 +128,18 @@ static void tell_element(struct trial *t, const bt_tensor *a, const bt_tensor *b
                  bt_tensor_get(b, at));
 }
 
-/* The first element that differs; -1: none. A rule that rounds otherwise may have another
- * infinity on its way to one, or none: elements that are infinite are passed over. */
-static int64_t find_rounded(const bt_tensor *a, const bt_tensor *b, double tolerance)
+/* The first element that differs; -1: none. NaN stays NaN, and an infinity the same one; what
+ * has a range may be infinite elsewhere, as by a divisor that is 0, and is passed over there.
+ */
+static int64_t find_rounded(const struct trial *t, const bt_tensor *a, const bt_tensor *b,
+                            double tolerance)
 {
     for (int64_t i = 0; i < a->nelem; i++) {
         double x = bt_tensor_get(a, i), y = bt_tensor_get(b, i);
-        int is_equal = isnan(x) ? isnan(y) : fabs(x - y) <= tolerance * (1 + fabs(x));
-        if (!isinf(x) && !is_equal)
+        int is_equal = isnan(x)   ? isnan(y)
+                       : isinf(x) ? x == y || has_range(t)
+                                  : fabs(x - y) <= tolerance * (1 + fabs(x));
+        if (!is_equal)
             return i;
     }
     return -1;
@@ -156,7 +154,7 @@ static bt_status compare_tensors(struct trial *t, const bt_tensor *a, const bt_t
                                           : 0x1p-7;
     BT_TRY(bt_tensor_compare(t->ctx, b, a, 0, 0, &d));
     if (d.ndifferent && bt_dtype_is_float(a->dtype) && t->rule->ulp)
-        d.first = find_rounded(a, b, t->rule->ulp * ulp);
+        d.first = find_rounded(t, a, b, t->rule->ulp * ulp);
     *differ = d.first >= 0;
     if (*differ)
         tell_element(t, a, b, d.first, which);
@@ -191,7 +189,7 @@ static bt_status run_both(struct trial *t, uint32_t which, int *differ)
     *differ = 0;
     for (uint32_t i = 0; !status && i < t->program.nparam; i++) {
         bt_tensor *tensor;
-        status = draw_values(t, &t->program.params[i], kind_of_values(t, which), &tensor);
+        status = draw_values(t, &t->program.params[i], kind_of_values(which), &tensor);
         args[i] = status ? NULL : &tensor->base;
     }
     if (!status)

@@ -68,11 +68,11 @@ typedef struct bt_rule {
     const char *doc;  /* first line: one sentence */
     const char *pass; /* "simplify-expr" */
     const char *text;
-    /* How far floats may differ, in units of the last place; 0: not at all. Tests
-     * compare both sides. */
+    /* How far floats may differ, in units of the last place of 1 + |result|; 0: not at all.
+     * baton plugin check compares both sides. */
     uint32_t ulp;
     /* Between which numbers floats are for the promise to hold; both 0: for all of them,
-     * NaN and infinities too. */
+     * NaN, infinities and the ends of the type too. */
     double from, to;
 } bt_rule;
 #define BT_RULES(array)                          \

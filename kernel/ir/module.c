@@ -206,18 +206,33 @@ const bt_global *bt_module_primal(const bt_module *module, const bt_global *glob
     return global;
 }
 
+/* An entry that is a declaration has another name than in the text: its own is that of a
+ * function at the same place, which calls it. */
+static const char *written_name(const bt_module *module, const bt_global *global)
+{
+    for (uint32_t i = 0; global->span && i < module->nglobal; i++) {
+        const bt_global *other = module->globals[i];
+        if (other->kind == BT_GLOBAL_FUNC && other->span == global->span)
+            return other->name;
+    }
+    return global->name;
+}
+
 bt_status bt_global_fail(bt_ctx *ctx, const bt_module *module, const bt_global *global)
 {
     const int is_gradient = global->kind == BT_GLOBAL_GRADIENT;
     return bt_fail_at(
         ctx, BT_ERR_UNSUPPORTED, module->store, global->span,
-        "@%s is declared %s%s, which gives it a type, but no body%s", global->name,
+        "@%s is declared %s%s, which gives it a type, but no body%s",
+        written_name(module, global),
         !is_gradient                  ? "extern"
         : global->gradient.is_forward ? "as the jvp of @"
                                       : "as the gradient of @",
         is_gradient ? global->primal : "",
-        is_gradient ? " before pass differentiate: to run it, call it in a def"
-                    : ", and no pass makes one: to run it, write it as a def");
+        is_gradient
+            ? ": pass differentiate makes one, and has not run (it is in pipeline "
+              "gradients, which default begins with)"
+            : ", and no pass makes one: to run it, write it as a def");
 }
 
 /* Names of what can be an entry, for a message; long lists are cut. */

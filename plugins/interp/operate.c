@@ -12,7 +12,8 @@ static bt_status fail(struct machine *m, const bt_value *value, bt_status status
     const bt_store *store = m->bytecode->module->store;
     int is_named = strncmp(status->message, name, strlen(name)) == 0;
     if (!status->note && (status->code == BT_ERR_RUNTIME ||
-                          status->code == BT_ERR_LIMIT || status->code == BT_ERR_MEMORY))
+                          status->code == BT_ERR_LIMIT || status->code == BT_ERR_MEMORY ||
+                          (status->code == BT_ERR_UNSUPPORTED && !status->place.file)))
         return bt_fail_at(m->ctx, status->code, store, value->span, "%s%s%s",
                           is_named ? "" : name, is_named ? "" : ": ", status->message);
     return bt_note(m->ctx, status, store, value->span, "in this call of %s", name);
@@ -163,7 +164,7 @@ bt_status operate(struct machine *m, struct env *env, const struct step *step,
     bt_status status = NULL;
     if (!step->compute)
         status = create_compute(m, env, call, args, &own);
-    if (status && status->code == BT_ERR_LIMIT)
+    if (status && (status->code == BT_ERR_LIMIT || status->code == BT_ERR_UNSUPPORTED))
         status = fail(m, step->value, status, call->op->name);
     if (!status) {
         bt_compute *compute = step->compute ? step->compute : own;

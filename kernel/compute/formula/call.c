@@ -44,6 +44,12 @@ static bt_status read_leaves(bt_ctx *ctx, bt_arena *arena, const char *op,
             BT_TRY(read_leaves(ctx, arena, op, tuple->at[i], in_memory, out));
         return NULL;
     }
+    if (bt_as_func_type(type))
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                       "%s: a function is no tensor to compute with: a pass puts another "
+                       "one in place of this call, and has not run (declare-gradients of "
+                       "gradient and jvp, vmap of vmap; pipeline gradients has all)",
+                       op);
     if (!bt_as_tensor_type(type))
         return bt_fail(ctx, BT_ERR_UNSUPPORTED,
                        "%s: an argument or result that is not made of tensors cannot be "

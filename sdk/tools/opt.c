@@ -200,7 +200,10 @@ const struct verb verb_opt = {
     .max_arg = 1,
     .doc = "Check a program, run passes on it and print it.",
     // clang-format off
-    .details = "FILE is anything that run takes; - is standard input. On a terminal, large\n"
+    .details = "The passes are those of --passes or --pipeline; without these none run, and the\n"
+               "program is checked and printed.\n"
+               "\n"
+               "FILE is anything that run takes; - is standard input. On a terminal, large\n"
                "constants are not shown.\n"
                "\n"
                "With --kernels, the calls that are computed together are shown in place of the\n"

@@ -14,11 +14,11 @@
 #include "plugin_template.h"
 
 /* Folders of templates. */
-static const char *const kinds[] = { "op",        "eval",     "relation",   "facet",
-                                     "rule",      "pass",     "analysis",   "executor",
-                                     "importer",  "onnx",     "compiler",   "target",
-                                     "way",       "scheme",   "calibrate",  "loss",
-                                     "optimizer", "schedule", "initializer" };
+static const char *const kinds[] = { "op",       "eval",      "relation", "facet",
+                                     "gradient", "rule",      "pass",     "analysis",
+                                     "executor", "importer",  "onnx",     "compiler",
+                                     "target",   "way",       "scheme",   "calibrate",
+                                     "loss",     "optimizer", "schedule", "initializer" };
 
 /* Kinds that are texts: a plugin of a library, in which nothing is compiled. */
 static int is_text(const char *kind)

@@ -375,7 +375,8 @@ static int check_plugin(struct tool *tool, struct guard *guard)
                PLURAL(tally.nop), tally.nbroken_op, tally.ncase, PLURAL(tally.ncase),
                tally.nbroken_case);
     if (nbroken)
-        printf("%u fault%s of what else it provides\n", nbroken, PLURAL(nbroken));
+        printf("%u fault%s in what it provides besides operators\n", nbroken,
+               PLURAL(nbroken));
     return tally.nbroken_op || nbroken ? EXIT_INPUT : EXIT_OK;
 }
 

@@ -100,7 +100,7 @@ expect 1 '^tanh$' '^1 operator, 1 with faults' -- "$baton" plugin check org.exam
 hooks 'return bt_formula_vjp(b, c, to);' tanh
 expect 0 '^tanh$' '^2 operators, 0 with faults' -- "$baton" plugin check org.example.hooks
 hooks 'return bt_formula_vjp(b, c, to);' no.such
-expect 1 'FAILED  facet gradient: no op is named "no.such"' '^1 operator, 0 with faults; 1 case, 0 failed$' '^1 fault of what else it provides$' -- \
+expect 1 'FAILED  facet gradient: no op is named "no.such"' '^1 operator, 0 with faults; 1 case, 0 failed$' '^1 fault in what it provides besides operators$' -- \
     "$baton" plugin check org.example.hooks
 hooks 'return bt_formula_vjp(b, c, to);' tanh
 expect 1 'plugin org.example.hooks has no operator sin, and adds to none of this name' -- "$baton" plugin check org.example.hooks sin

@@ -91,13 +91,13 @@ cat > rows.baton <<'END'
 #[version = "baton 0.1"]
 def @main<n: Dim in 1..64>(%x: Tensor[(n, 24), float32], %w: Tensor[(6, 24), float32]) { nn.dense(%x, %w) }
 END
-expect 0 'cpu_tile_f32_portable(' 'cpu_across_f32_portable(' -- env BATON_CPU=portable "$baton" opt rows.baton --kernels c
+expect 0 'cpu_epilogue_f32_portable(' 'cpu_across_f32_portable(' -- env BATON_CPU=portable "$baton" opt rows.baton --kernels c
 # .. or goes along the panels of a constant.
 cat > panels.baton <<'END'
 #[version = "baton 0.1"]
 def @main<n: Dim in 1..64>(%x: Tensor[(n, 24), float32]) { nn.dense(%x, const[(6, 24), float32]{0.5 ..}) }
 END
-expect 0 'cpu_tile_f32_portable(' 'cpu_line_f32_portable(' -- env BATON_CPU=portable "$baton" opt panels.baton --kernels c
+expect 0 'cpu_epilogue_f32_portable(' 'cpu_line_f32_portable(' -- env BATON_CPU=portable "$baton" opt panels.baton --kernels c
 
 # Values of dims that kernels have code of their own for: asked for, listed, chosen by the call.
 expect 0 'versions for n=1; n=8; any' -- "$baton" info rows.baton --target cpu --hot n=1,8
@@ -125,7 +125,7 @@ expect 1 'n=8.. step 0": 8.. step 0 has a step below 1' -- "$baton" info rows.ba
 sed 's/) {/, hot="n=8..32 step 8,40..") {/' rows.baton > ranges.baton
 BATON_CPU=portable "$baton" opt rows.baton --kernels c > rows.c
 BATON_CPU=portable "$baton" opt ranges.baton --kernels c > ranges.c
-[ "$(grep -c 'cpu_tile_f32_portable(' ranges.c)" -gt "$(grep -c 'cpu_tile_f32_portable(' rows.c)" ]
+[ "$(grep -c 'cpu_epilogue_f32_portable(' ranges.c)" -gt "$(grep -c 'cpu_epilogue_f32_portable(' rows.c)" ]
 for n in 1 7 8 12 16 32 33 40 64; do
     "$baton" run ranges.baton --target cpu --no-specialise -i x=${n}x24xfloat32=random:1 -i w=random:2 > "$n.out"
     "$baton" run rows.baton --target cpu --dim n=$n -i x=random:1 -i w=random:2 | cmp - "$n.out"

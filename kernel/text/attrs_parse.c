@@ -543,6 +543,22 @@ static int read_dict_value(bt__parser *p, bt_dict_entry *entry)
     return is_float ? read_float(&r, &entry->f) : read_int(&r, &entry->i);
 }
 
+/* A function that stands for the derivatives of this one is used as its callees are: it is
+ * read where it is imported. */
+static int use_rule(bt__parser *p, const bt_dict_entry *entry, const bt__token *token)
+{
+    static const char *const rules[] = {
+#define BT_DERIVATIVE_RULE(name, what) #name,
+#include <baton/derivative_rules.def>
+    };
+    for (uint32_t i = 0; entry->kind == BT_DICT_TEXT && i < BT_COUNT(rules); i++) {
+        if (!strcmp(entry->name, rules[i]) &&
+            bt_map_find(&p->module->imported, entry->text))
+            return bt__use_global(p, entry->text, token, NULL);
+    }
+    return 1;
+}
+
 int bt__parse_dict_entry(bt__parser *p, bt__dict_entries *out)
 {
     bt__token token = p->token;
@@ -555,7 +571,7 @@ int bt__parse_dict_entry(bt__parser *p, bt__dict_entries *out)
     // used.
     if (p->dialect == BT__RELAY && !strcmp(entry.name, "virtual_device"))
         return bt__attrs_skip(p);
-    if (!read_dict_value(p, &entry))
+    if (!read_dict_value(p, &entry) || !use_rule(p, &entry, &token))
         return 0;
     for (uint32_t i = 0; i < out->len; i++) {
         if (out->at[i].name == entry.name)

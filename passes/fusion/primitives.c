@@ -72,7 +72,7 @@ static int is_checked_before(const struct primitives *p, const bt_call *call)
         const bt_check *check = &call->checks[i];
         if ((check->left->has | check->right->has) & ~open ||
             (check->relation == BT_CHECK_BROADCAST && check->right->has &&
-             check->left->has & BT_HAS_OPAQUE))
+             check->left->has & (BT_HAS_OPAQUE | BT_HAS_ANONYMOUS)))
             return 0;
     }
     return 1;

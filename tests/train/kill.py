@@ -22,11 +22,16 @@ def args(folder, *more):
 
 def step_of(runs, folder):
     """The last checkpoint's step, read as a whole; 0: there is none."""
-    try:
-        path = runs.last(folder)
-    except (FileNotFoundError, IndexError):
-        return 0
-    tensors, notes = kit.read_tensors(path)
+    while True:
+        try:
+            path = runs.last(folder)
+        except (FileNotFoundError, IndexError):
+            return 0
+        try:
+            tensors, notes = kit.read_tensors(path)
+            break
+        except FileNotFoundError:
+            pass  # the training has taken it away for a newer one
     runs.check(all(numpy.isfinite(tensor).all() for tensor in tensors.values()), f"{path} has no numbers")
     return int(notes["step"])
 

@@ -293,8 +293,9 @@ static bt_status clause_of(struct differentiation *diff, const struct copy *arou
     }
     for (uint32_t i = 0; i < nwanted; i++)
         BT_TRY(output_of(diff, &c, path, &wanted[i], &outputs[i]));
-    result = outputs[0];
-    if (nwanted != 1)
+    if (nwanted == 1)
+        result = outputs[0];
+    else
         BT_TRY(bt_build_tuple(c.b, nwanted, outputs, &result));
     return bt_block_end(c.b, result, &out->block);
 }

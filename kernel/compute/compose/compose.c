@@ -742,7 +742,14 @@ bt_status bt__graph_open(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *ca
     if (!c.graph)
         return bt_no_memory();
     bt__dims_init(&c.dims, c.graph);
-    join_dims(&c, checked);
+    // a size that is to be a number keeps its name, as results have it in their types
+    for (uint32_t k = 0; checked && k < checked->ncheck; k++) {
+        const bt_check *check = &checked->checks[k];
+        int64_t number;
+        if (check->relation == BT_CHECK_EQUAL && !bt_dim_is_const(check->left, &number) &&
+            !bt_dim_is_const(check->right, &number))
+            bt__dims_join(&c.dims, check->left, check->right);
+    }
     for (uint32_t i = 0; i < call->narg; i++)
         BT_TRY(add_open(&c, call->args[i], &inputs));
     c.graph->ninput = c.graph->narray;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "common/wrap.h"
+
 static uint32_t nleaf_of(const bt_func_type *type)
 {
     uint32_t n = 0;
@@ -37,40 +39,11 @@ static bt_status check(const struct vmap *v, const bt_global *global)
 static bt_status call_external(struct vmap *v, bt_builder *b, const bt_global *external,
                                const bt_func **out)
 {
-    bt_store *store = v->module->store;
-    const bt_func_type *type = bt_as_func_type(external->type);
-    const bt_type **vars = BT_NEWS(v->arena, const bt_type *, type->nparam);
-    const bt_param **params = BT_NEWS(v->arena, const bt_param *, type->narg);
-    const bt_value **args = BT_NEWS(v->arena, const bt_value *, type->narg), *value;
-    bt_func func = { .name = external->name, .span = external->span };
-    if (!vars || !params || !args)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < type->nparam; i++) {
-        if (!(vars[i] = bt_type_var(store, &type->params[i], "n")))
-            return bt_store_why(v->ctx, store);
-    }
-    func.nvar = type->nparam;
-    func.vars = vars;
-    if (type->nparam && !(type = bt_func_type_open(store, type, vars)))
-        return bt_store_why(v->ctx, store);
-    bt_builder_at(b, external->span, 0);
-    for (uint32_t i = 0; i < type->narg; i++) {
-        BT_TRY(bt_build_param(b, "x", type->args[i], &params[i]));
-        args[i] = &params[i]->base;
-    }
-    bt_call call = { .callee_kind = BT_CALLEE_VALUE,
-                     .narg = type->narg,
-                     .args = args,
-                     .ntype_arg = func.nvar,
-                     .type_args = vars };
-    BT_TRY(bt_block_begin(b, type->narg, params));
-    BT_TRY(bt_build_global(b, external->name, &call.callee));
-    BT_TRY(bt_build_call(b, &call, &value));
-    BT_TRY(bt_block_end(b, value, &func.block));
-    func.result = type->result;
-    func.nwhere = type->nwhere;
-    func.wheres = type->wheres;
-    return bt_func_create(v->ctx, store, &func, out);
+    const bt_param **params;
+    bt_func func;
+    BT_TRY(wrap_external(v->ctx, b, v->arena, external, &func, &params));
+    BT_TRY(wrap_call(b, external, bt_as_func_type(external->type)->narg, params, &func));
+    return bt_func_create(v->ctx, v->module->store, &func, out);
 }
 
 static bt_status stand_in(struct vmap *v, const bt_global *external,

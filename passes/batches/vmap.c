@@ -6,9 +6,9 @@
  * A closure is put in place. A branch by a condition that differs is computed on both sides
  * where these only compute, else it, and whatever is plain C, runs for one example after
  * another, as does a function that writes references, or whose data or closures, or those that
- * what it calls gives, hold what differs; and an external function. The gradient of each example is the gradient of a
- * version of its function; a version has attributes vjp and jvp, if its function has. Calls inside
- * functions that are applied to a batch come first.
+ * what it calls gives, hold what differs; and an external function. The gradient of each example
+ * is the gradient of a version of its function; a version has attributes vjp and jvp, if its
+ * function has. Calls inside functions that are applied to a batch come first.
  * source   JAX, vmap; TensorFlow, vectorized_map (Agarwal 2019)
  * keeps    no invariant
  */

@@ -1,6 +1,8 @@
 /* Attributes vjp and jvp: which function stands in place of deriving one. */
 #include "gradients/custom.h"
 
+#include "common/wrap.h"
+
 const bt_dict *custom_attrs(const bt_global *global)
 {
     return global->kind == BT_GLOBAL_FUNC ? &global->func->attrs : &global->attrs;
@@ -75,58 +77,18 @@ bt_status custom_fail(const struct differentiation *diff, bt_span at,
 
 /* ---- a declaration of such a function ---- */
 
-/* An external function's head: no names are known of it. */
-static bt_status open_external(const struct differentiation *diff, struct copy *c,
-                               const bt_global *global, bt_func *out,
-                               const bt_param ***params)
-{
-    bt_store *store = diff->module->store;
-    const bt_func_type *type = bt_as_func_type(global->type);
-    const bt_type **vars = BT_NEWS(diff->arena, const bt_type *, type->nparam);
-    *params = BT_NEWS(diff->arena, const bt_param *, type->narg);
-    if (!vars || !*params)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < type->nparam; i++) {
-        if (!(vars[i] = bt_type_var(store, &type->params[i], "n")))
-            return bt_store_why(diff->ctx, store);
-    }
-    if (type->nparam && !(type = bt_func_type_open(store, type, vars)))
-        return bt_store_why(diff->ctx, store);
-    for (uint32_t i = 0; i < type->narg; i++)
-        BT_TRY(bt_build_param(c->b, "x", type->args[i], &(*params)[i]));
-    *out = (bt_func){ .name = global->name,
-                      .span = global->span,
-                      .nvar = bt_as_func_type(global->type)->nparam,
-                      .vars = vars,
-                      .nwhere = type->nwhere,
-                      .wheres = type->wheres,
-                      .result = type->result };
-    return NULL;
-}
-
 static bt_status wrap(const struct differentiation *diff, struct copy *c,
                       const bt_global *global, bt_func *now)
 {
     const bt_param **params;
-    const bt_value *result;
-    uint32_t n = bt_as_func_type(global->type)->narg;
+    const uint32_t n = bt_as_func_type(global->type)->narg;
     if (global->func) {
         *now = *global->func;
         BT_TRY(copy_params(c, n, now->block->params, &params));
     } else {
-        BT_TRY(open_external(diff, c, global, now, &params));
+        BT_TRY(wrap_external(diff->ctx, c->b, diff->arena, global, now, &params));
     }
-    bt_call call = { .callee_kind = BT_CALLEE_VALUE,
-                     .narg = n,
-                     .args = (const bt_value *const *)params,
-                     .ntype_arg = now->nvar,
-                     .type_args = now->vars };
-    BT_TRY(bt_block_begin(c->b, n, params));
-    BT_TRY(bt_build_global(c->b, global->name, &call.callee));
-    bt_builder_at(c->b, now->span, 0);
-    bt_builder_type(c->b, now->result);
-    BT_TRY(bt_build_call(c->b, &call, &result));
-    return bt_block_end(c->b, result, &now->block);
+    return wrap_call(c->b, global, n, params, now);
 }
 
 bt_status custom_wrap(struct differentiation *diff, const bt_global *global,

@@ -91,25 +91,19 @@ static bt_status count(struct batching *b, const struct needs *n, const bt_value
 
 /* ---- rows ---- */
 
-static bt_status row_of(struct batching *b, const bt_value *value, const uint8_t **mask,
+static bt_status row_of(struct batching *b, const bt_value *value, const uint8_t *mask,
                         const bt_value *i, const bt_value **out)
 {
     struct chain chain = { .builder = b->copy->b };
-    const bt_list_type *tuple = bt_as_tuple_type(value->type);
-    *out = value;
-    if (!tuple) {
-        if (*(*mask)++)
-            *out = chain_op2(&chain, "take", "axis=0", value, i);
-        return chain.status;
+    leaf_values leaves = { 0 };
+    BT_TRY(leaves_split(b->copy->b, b->copy->arena, value, &leaves));
+    for (uint32_t k = 0; k < leaves.len; k++) {
+        if (mask[k])
+            leaves.at[k] = chain_op2(&chain, "take", "axis=0", leaves.at[k], i);
     }
-    const bt_value **fields = BT_NEWS(b->copy->arena, const bt_value *, tuple->n);
-    if (!fields)
-        return bt_no_memory();
-    for (uint32_t k = 0; k < tuple->n; k++) {
-        BT_TRY(bt_build_proj(b->copy->b, value, k, &fields[k]));
-        BT_TRY(row_of(b, fields[k], mask, i, &fields[k]));
-    }
-    return bt_build_tuple(b->copy->b, tuple->n, fields, out);
+    const bt_value *const *at = leaves.at;
+    BT_TRY(chain.status);
+    return leaves_join(b->copy->b, b->copy->arena, value->type, &at, out);
 }
 
 /* ---- the loop ---- */
@@ -224,7 +218,7 @@ static bt_status make_iteration(struct loop *l, const bt_param *const *params,
         const bt_value *old = l->needs->values.at[i], *row;
         const uint8_t *mask = batching_mask(b, old);
         BT_TRY(copy_operand(b->copy, old, NULL, &before[i]));
-        BT_TRY(row_of(b, before[i], &mask, &params[0]->base, &row));
+        BT_TRY(row_of(b, before[i], mask, &params[0]->base, &row));
         BT_TRY(copy_put(b->copy, old, row));
     }
     b->alone++;

@@ -11,6 +11,8 @@
  */
 #include "batches/batching.h"
 
+#include "common/leaves.h"
+
 /* ---- what a side reads ---- */
 
 struct reads {
@@ -32,26 +34,18 @@ static bt_status guard_tensor(struct reads *r, const bt_value *value,
         out);
 }
 
-static bt_status guard(struct reads *r, const bt_value *value, const uint8_t **mask,
+static bt_status guard(struct reads *r, const bt_value *value, const uint8_t *mask,
                        const bt_value **out)
 {
     struct copy *c = r->batch->copy;
-    const bt_list_type *tuple = bt_as_tuple_type(value->type);
-    *out = value;
-    if (!tuple) {
-        const int differs = *(*mask)++;
-        return differs && bt_dtype_is_float(bt_tensor_dtype(value->type))
-                   ? guard_tensor(r, value, out)
-                   : NULL;
+    leaf_values leaves = { 0 };
+    BT_TRY(leaves_split(c->b, c->arena, value, &leaves));
+    for (uint32_t i = 0; i < leaves.len; i++) {
+        if (mask[i] && bt_dtype_is_float(bt_tensor_dtype(leaves.at[i]->type)))
+            BT_TRY(guard_tensor(r, leaves.at[i], &leaves.at[i]));
     }
-    const bt_value **fields = BT_NEWS(c->arena, const bt_value *, tuple->n);
-    if (!fields)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < tuple->n; i++) {
-        BT_TRY(bt_build_proj(c->b, value, i, &fields[i]));
-        BT_TRY(guard(r, fields[i], mask, &fields[i]));
-    }
-    return bt_build_tuple(c->b, tuple->n, fields, out);
+    const bt_value *const *at = leaves.at;
+    return leaves_join(c->b, c->arena, value->type, &at, out);
 }
 
 static bt_status guard_read(struct reads *r, const bt_value *old)
@@ -64,7 +58,7 @@ static bt_status guard_read(struct reads *r, const bt_value *old)
     if (!bt_map_put(&r->before, old, (void *)(uintptr_t)now))
         return bt_no_memory();
     bt_builder_like(c->b, old);
-    BT_TRY(guard(r, now, &mask, &now));
+    BT_TRY(guard(r, now, mask, &now));
     return copy_put(c, old, now);
 }
 
@@ -98,28 +92,21 @@ static bt_status make_side(struct batching *b, const bt_block *side,
 /* ---- the choice ---- */
 
 static bt_status choose(struct batching *b, const bt_value *condition,
-                        const bt_type *type, const bt_value *const *sides,
-                        const bt_value **out)
+                        const bt_value *const *sides, const bt_value **out)
 {
     struct copy *c = b->copy;
-    const bt_list_type *tuple = bt_as_tuple_type(type);
-    if (!tuple) {
-        const bt_value *args[] = { condition, sides[0], sides[1] };
-        return bt_build_formula(c->b, NULL, 3, args,
+    leaf_values leaves[2] = { { 0 }, { 0 } };
+    for (uint32_t k = 0; k < 2; k++)
+        BT_TRY(leaves_split(c->b, c->arena, sides[k], &leaves[k]));
+    for (uint32_t i = 0; i < leaves[0].len; i++) {
+        const bt_value *args[] = { condition, leaves[0].at[i], leaves[1].at[i] };
+        BT_TRY(bt_build_formula(c->b, NULL, 3, args,
                                 "c: bool[n], a: t[n, ..], b: t[n, ..] => "
                                 "y: t[i in n, ..] = select(c[i], a[i, ..], b[i, ..])",
-                                out);
+                                &leaves[0].at[i]));
     }
-    const bt_value **fields = BT_NEWS(c->arena, const bt_value *, tuple->n);
-    if (!fields)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < tuple->n; i++) {
-        const bt_value *both[2];
-        for (uint32_t k = 0; k < 2; k++)
-            BT_TRY(bt_build_proj(c->b, sides[k], i, &both[k]));
-        BT_TRY(choose(b, condition, tuple->at[i], both, &fields[i]));
-    }
-    return bt_build_tuple(c->b, tuple->n, fields, out);
+    const bt_value *const *at = leaves[0].at;
+    return leaves_join(c->b, c->arena, sides[0]->type, &at, out);
 }
 
 bt_status batching_select(struct batching *b, const bt_if *branch, const bt_value **out)
@@ -129,5 +116,5 @@ bt_status batching_select(struct batching *b, const bt_if *branch, const bt_valu
     BT_TRY(make_side(b, branch->then_block, condition, 0, &sides[0]));
     BT_TRY(make_side(b, branch->else_block, condition, 1, &sides[1]));
     bt_builder_like(b->copy->b, &branch->base);
-    return choose(b, condition, branch->base.type, sides, out);
+    return choose(b, condition, sides, out);
 }

@@ -691,12 +691,17 @@ static bt_status add_dims(struct composer *c, const bt_func *func,
     return NULL;
 }
 
-/* Dims that checks say to be equal are one: nothing runs where they are not. */
-static void join_dims(struct composer *c, const bt_call *call)
+/* Dims that checks say to be equal are one: nothing runs where they are not. One that is to be a number
+ * may keep its name, where results are to have it in their types. */
+static void join_dims(struct composer *c, const bt_call *call, int keeps_names)
 {
     for (uint32_t k = 0; call && k < call->ncheck; k++) {
-        if (call->checks[k].relation == BT_CHECK_EQUAL)
-            bt__dims_join(&c->dims, call->checks[k].left, call->checks[k].right);
+        const bt_check *check = &call->checks[k];
+        int64_t number;
+        if (check->relation == BT_CHECK_EQUAL &&
+            !(keeps_names && (bt_dim_is_const(check->left, &number) ||
+                              bt_dim_is_const(check->right, &number))))
+            bt__dims_join(&c->dims, check->left, check->right);
     }
 }
 
@@ -714,7 +719,7 @@ bt_status bt__graph_join(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
     if (!copying) {
         BT_TRY(add_dims(&c, func, dims));
         for (uint32_t i = 0; i < func->block->nbinding; i++)
-            join_dims(&c, bt_as_call(func->block->bindings[i]));
+            join_dims(&c, bt_as_call(func->block->bindings[i]), 0);
     }
     BT_TRY(add_inputs(&c, func->block));
     BT_TRY(add_bindings(&c, func->block));
@@ -742,14 +747,7 @@ bt_status bt__graph_open(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *ca
     if (!c.graph)
         return bt_no_memory();
     bt__dims_init(&c.dims, c.graph);
-    // a size that is to be a number keeps its name, as results have it in their types
-    for (uint32_t k = 0; checked && k < checked->ncheck; k++) {
-        const bt_check *check = &checked->checks[k];
-        int64_t number;
-        if (check->relation == BT_CHECK_EQUAL && !bt_dim_is_const(check->left, &number) &&
-            !bt_dim_is_const(check->right, &number))
-            bt__dims_join(&c.dims, check->left, check->right);
-    }
+    join_dims(&c, checked, 1);
     for (uint32_t i = 0; i < call->narg; i++)
         BT_TRY(add_open(&c, call->args[i], &inputs));
     c.graph->ninput = c.graph->narray;

@@ -8,7 +8,6 @@
  * In float64, where the operator takes it.
  */
 #include <math.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "gradient_part.h"
@@ -51,26 +50,14 @@ static double dot(const gradient_vectors *a, const gradient_vectors *b, double *
     return sum;
 }
 
-static const char *written(const struct law *l, const char *format, ...) BT_PRINTF(2, 3);
-static const char *written(const struct law *l, const char *format, ...)
-{
-    bt_text text;
-    bt_text_init(&text, l->g->w->arena);
-    va_list args;
-    va_start(args, format);
-    bt_text_addv(&text, format, args);
-    va_end(args);
-    return bt_text_get(&text) ? bt_text_get(&text) : "no memory";
-}
-
 /* "the adjoint of input 1 (right) comes to", of what is moved. */
 static const char *adjoint_words(const struct law *l)
 {
     if (l->alone == l->g->nin)
         return "the adjoints of all inputs together come to";
-    return written(l, "the adjoint of %s%s comes to",
-                   gradient_input_words(l->g, l->alone),
-                   l->bar.at[l->alone] ? "" : ", which is not given,");
+    return gradient_words(l->g, "the adjoint of %s%s comes to",
+                          gradient_input_words(l->g, l->alone),
+                          l->bar.at[l->alone] ? "" : ", which is not given,");
 }
 
 /* ---- differences ---- */
@@ -139,8 +126,9 @@ static void compare_leaf(struct law *l, const char *what, uint32_t leaf,
         l->is_kink |= is_kink;
         if (is_kink)
             continue;
-        l->fault = written(l, "%s %u, element %lld, is %.9g, by differences %.9g", what,
-                           leaf, (long long)k, is, want);
+        l->fault =
+            gradient_words(l->g, "%s %u, element %lld, is %.9g, by differences %.9g",
+                           what, leaf, (long long)k, is, want);
     }
 }
 
@@ -192,13 +180,13 @@ static bt_status check_first(struct law *l, gradient_vectors *u)
         const double forward = dot(&l->point.v, &tangent, &size),
                      back = dot(&l->bar, u, &size);
         if (!agree(l, forward, back, size))
-            l->fault =
-                written(l,
-                        "vjp: along a direction %s %.15g, expected %.15g, as tangents "
-                        "of results do; where the facet has no jvp, these follow from "
-                        "the formula: a vjp that is not its derivative needs a jvp "
-                        "that agrees",
-                        adjoint_words(l), back, forward);
+            l->fault = gradient_words(
+                l->g,
+                "vjp: along a direction %s %.15g, expected %.15g, as tangents "
+                "of results do; where the facet has no jvp, these follow from "
+                "the formula: a vjp that is not its derivative needs a jvp "
+                "that agrees",
+                adjoint_words(l), back, forward);
     }
     gradient_drop(&tangent);
     return status;
@@ -228,7 +216,8 @@ static bt_status check_alone(struct law *l, const gradient_vectors *u)
         return NULL;
     l->is_kink = is_kink;
     if (!is_kink)
-        l->fault = written(l, "vjp: along a direction %s %.9g, by differences %.9g",
+        l->fault =
+            gradient_words(l->g, "vjp: along a direction %s %.9g, by differences %.9g",
                            adjoint_words(l), is, want);
     return NULL;
 }
@@ -246,7 +235,8 @@ static bt_status check_second(struct law *l, gradient_vectors *u, gradient_vecto
     if (!status && !l->is_kink) {
         const double a = dot(w, &hu, &size), b = dot(u, &hw, &size);
         if (!agree(l, a, b, size))
-            l->fault = written(l,
+            l->fault =
+                gradient_words(l->g,
                                "jvp of vjp: second derivatives along two directions are "
                                "%.15g and, the other way round, %.15g",
                                a, b);

@@ -8,9 +8,7 @@
 #include <math.h>
 #include <stdarg.h>
 
-static const char *written(const struct gradient *g, const char *format, ...)
-    BT_PRINTF(2, 3);
-static const char *written(const struct gradient *g, const char *format, ...)
+const char *gradient_words(const struct gradient *g, const char *format, ...)
 {
     bt_text text;
     bt_text_init(&text, g->w->arena);
@@ -31,9 +29,9 @@ const char *gradient_input_words(const struct gradient *g, uint32_t leaf)
     for (uint32_t i = 0; i < arg && !input->is_rest; i++)
         input++;
     const uint32_t tensor = leaf - c->args[arg].first;
-    return written(g, "input %u (%s%s%s)", arg, input->name,
-                   c->args[arg].is_tuple ? "." : "",
-                   c->args[arg].is_tuple ? written(g, "%u", tensor) : "");
+    return gradient_words(g, "input %u (%s%s%s)", arg, input->name,
+                          c->args[arg].is_tuple ? "." : "",
+                          c->args[arg].is_tuple ? gradient_words(g, "%u", tensor) : "");
 }
 
 /* What is asked for or given alone: the adjoint of an input, the seed of a result, or that of
@@ -50,7 +48,7 @@ struct trial {
 
 static const char *leaf_words(const struct trial *t, int is_result, uint32_t leaf)
 {
-    return is_result ? written(t->g, "result %u", leaf)
+    return is_result ? gradient_words(t->g, "result %u", leaf)
                      : gradient_input_words(t->g, leaf);
 }
 
@@ -67,12 +65,13 @@ static const char *part_words(const struct trial *t)
     }
     const char *one = leaf_words(t, is_result, t->leaf);
     return t->part == WANTED
-               ? written(t->g,
-                         "vjp: where the adjoint of %s alone is wanted, not that of %s",
-                         one, others)
-               : written(t->g,
-                         "%s: with the seed of %s alone, and NULL, which is zero, for %s",
-                         is_result ? "vjp" : "jvp", one, others);
+               ? gradient_words(
+                     t->g, "vjp: where the adjoint of %s alone is wanted, not that of %s",
+                     one, others)
+               : gradient_words(
+                     t->g,
+                     "%s: with the seed of %s alone, and NULL, which is zero, for %s",
+                     is_result ? "vjp" : "jvp", one, others);
 }
 
 static void compare_leaf(struct trial *t, uint32_t leaf, const bt_tensor *is,
@@ -89,7 +88,7 @@ static void compare_leaf(struct trial *t, uint32_t leaf, const bt_tensor *is,
                      b = want ? bt_tensor_get(want, k) : 0;
         if (!isfinite(b) || fabs(a - b) <= t->bound * largest)
             continue;
-        t->fault = written(
+        t->fault = gradient_words(
             t->g, "%s, the %s of %s, %selement %lld, is %.9g, expected %.9g, as %s",
             part_words(t), t->part == MOVED ? "tangent" : "adjoint",
             leaf_words(t, t->part == MOVED, leaf), is ? "" : "which is not given, ",
@@ -155,7 +154,8 @@ static bt_status try_part(struct trial *t, const struct gradient_point *p,
     }
     if (!status || status->code == BT_ERR_MEMORY)
         return status;
-    t->fault = written(t->g, "%s: %s", part_words(t), case_message(t->g->w, status));
+    t->fault =
+        gradient_words(t->g, "%s: %s", part_words(t), case_message(t->g->w, status));
     return NULL;
 }
 

@@ -4,6 +4,9 @@
 
 #include "gradient_point.h"
 
+/* A text for messages, in the arena of what checks. */
+const char *gradient_words(const struct gradient *, const char *format, ...)
+    BT_PRINTF(2, 3);
 /* "input 1 (right)", of a leaf of the arguments. */
 const char *gradient_input_words(const struct gradient *, uint32_t leaf);
 

@@ -6,6 +6,7 @@
  * source  Relay, operators of the same names; ONNX GatherElements-13. In gather_nd the
  *         first axis of indices runs over the axes of data, as in MXNet.
  */
+#include "along_axis.h"
 #include "formula.h"
 
 /* ---- gather ---- */
@@ -27,16 +28,7 @@ static bt_status relate_gather(bt_solver *s, const bt_relation_call *r)
     BT_TRY(bt_relation_tensor_rank(s, r, 1, data.rank, &indices));
     BT_TRY(bt_relation_axis(s, r, "axis", a->axis, data.rank, &axis));
     BT_TRY(bt_relation_result_tensor(s, r, data.rank, indices.dims, data.dtype));
-    for (uint32_t k = 0; k < data.rank; k++) {
-        const bt_type *part, *whole;
-        if (k == axis)
-            continue;
-        BT_TRY(bt_relation_dim(s, r, indices.dims[k], &part));
-        BT_TRY(bt_relation_dim(s, r, data.dims[k], &whole));
-        BT_TRY(bt_relation_require(s, r, BT_CHECK_LESS_EQUAL, part, whole,
-                                   "dims of indices and of data"));
-    }
-    return NULL;
+    return along_axis_relate(s, r, axis, &indices, &data);
 }
 
 static void write_gather(bt_formula *f, const bt_formula_call *call)

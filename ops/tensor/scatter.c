@@ -9,6 +9,7 @@
  * source  Relay, operators of the same names; ONNX ScatterElements-18. In scatter_nd the
  *         first axis of indices runs over the axes of data, as in MXNet.
  */
+#include "along_axis.h"
 #include "formula.h"
 
 #include <string.h>
@@ -50,16 +51,7 @@ static bt_status relate_elements(bt_solver *s, const bt_relation_call *r)
                                  "dims of indices and of updates"));
     }
     BT_TRY(bt_relation_result_tensor(s, r, data.rank, data.dims, data.dtype));
-    for (uint32_t k = 0; k < data.rank; k++) {
-        const bt_type *part, *whole;
-        if (k == axis)
-            continue;
-        BT_TRY(bt_relation_dim(s, r, indices.dims[k], &part));
-        BT_TRY(bt_relation_dim(s, r, data.dims[k], &whole));
-        BT_TRY(bt_relation_require(s, r, BT_CHECK_LESS_EQUAL, part, whole,
-                                   "dims of indices and of data"));
-    }
-    return NULL;
+    return along_axis_relate(s, r, axis, &indices, &data);
 }
 
 static bt_status relate_nd(bt_solver *s, const bt_relation_call *r)

@@ -1,6 +1,7 @@
 /* Where a training stands, in a file: it goes on from there to the same bits. */
 #include "training.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -304,14 +305,49 @@ static bt_status take_values(bt_training *t, uint32_t n,
     return status;
 }
 
-/* That of the loss is a power of 2 times what it began with, down to 1. */
-static void load_scale(bt_training *t, const bt_training_note *notes)
+/* A whole number of at most `most`, as number_text writes it. */
+static int has_number(const bt_training_note *notes, const char *name, uint64_t most,
+                      uint64_t *out)
 {
-    const char *scale = find_note(notes, "scale"), *good = find_note(notes, "good");
-    if (!t->scale || !scale || !good)
-        return;
-    bt_tensor_set(t->scale, 0, strtod(scale, NULL));
-    t->ngood = strtoll(good, NULL, 10);
+    const char *text = find_note(notes, name);
+    int is_number = text && *text;
+    for (*out = 0; is_number && *text; text++) {
+        const uint64_t digit = (uint64_t)(*text - '0');
+        is_number = digit <= 9 && *out <= most / 10 && digit <= most - 10 * *out;
+        *out = 10 * *out + digit;
+    }
+    return is_number;
+}
+
+static int has_scale(const bt_training_note *notes, double *out)
+{
+    const char *text = find_note(notes, "scale");
+    const size_t n = text ? bt_number_read(text, out) : 0;
+    return n && !text[n] && *out > 0 && isfinite((float)*out);
+}
+
+/* Where the training stood. A checksum is no key: anyone can write one of other numbers. */
+static bt_status load_place(bt_training *t, const char *path,
+                            const bt_training_note *notes)
+{
+    uint64_t step, seed, good = 0;
+    double scale = 1;
+    const char *wrong =
+        !has_number(notes, "step", INT64_MAX / t->nmicro - 1, &step)   ? "step"
+        : !has_number(notes, "seed", UINT64_MAX, &seed)                ? "seed"
+        : t->scale && !has_number(notes, "good", INT64_MAX - 1, &good) ? "good"
+        : t->scale && !has_scale(notes, &scale)                        ? "scale"
+                                                                       : NULL;
+    if (wrong)
+        return bt_fail(t->ctx, BT_ERR_FORMAT,
+                       "%s: what it notes as %s is no number that a training has", path,
+                       wrong);
+    t->info.step = (int64_t)step;
+    t->options.seed = seed;
+    t->ngood = (int64_t)good;
+    if (t->scale)
+        bt_tensor_set(t->scale, 0, scale);
+    return NULL;
 }
 
 static bt_status load(bt_training *t, const char *path, const bt_file *bytes,
@@ -328,12 +364,9 @@ static bt_status load(bt_training *t, const char *path, const bt_file *bytes,
         BT_TRY(check_origin(t, path, &file));
     BT_TRY(check_bytes(t, path, &file));
     BT_TRY(find_values(t, path, &file, n, params, found));
+    if (!params)
+        BT_TRY(load_place(t, path, file.notes));
     BT_TRY(take_values(t, n, found));
-    if (!params) {
-        t->info.step = strtoll(find_note(file.notes, "step"), NULL, 10);
-        t->options.seed = strtoull(find_note(file.notes, "seed"), NULL, 10);
-        load_scale(t, file.notes);
-    }
     t->notes = file.notes;
     return NULL;
 }

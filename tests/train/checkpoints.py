@@ -1,5 +1,6 @@
 """Checkpoints: a training that goes on gives the same bits; what is torn, foreign or cannot be written is refused, and harms nothing:
 checkpoints.py BATON"""
+import hashlib
 import json
 import os
 import resource
@@ -202,6 +203,44 @@ def check_damaged(runs):
     runs.check(done.returncode == 0, done.stderr)
 
 
+def forge(good, /, **notes):
+    """A checkpoint of other notes, with the checksum that a training would write."""
+    nheader = int.from_bytes(good[:8], "little")
+    header, data = json.loads(good[8:8 + nheader]), good[8 + nheader:]
+    expected = header["__metadata__"].pop("baton.checksum")
+
+    def checksum():
+        text = b"".join(f"{name}\0{value}\0".encode() for name, value in sorted(header["__metadata__"].items()))
+        spans = sorted(row["data_offsets"] for name, row in header.items() if name != "__metadata__")
+        digests = [hashlib.sha256(data[begin:end]).hexdigest() for begin, end in spans]
+        return hashlib.sha256(text + b"".join(f"{digest}\0".encode() for digest in digests)).hexdigest()
+
+    assert checksum() == expected
+    header["__metadata__"].update(notes)
+    header["__metadata__"]["baton.checksum"] = checksum()
+    text = json.dumps(header, separators=(",", ":")).encode()
+    return len(text).to_bytes(8, "little") + text + data
+
+
+def check_forged(runs):
+    """Numbers that no training has, in a file that is whole otherwise."""
+    how = ["--loss-scale", "dynamic", "--epochs", 1]
+    done = train(runs, "forged", *how)
+    runs.check(done.returncode == 0, done.stderr)
+    path = runs.last("forged")
+    good = content(path)
+    for name, values in {"scale": ["inf", "nan", "1e300", "0", "-2", "2x", ""], "step": ["-1", "9223372036854775807", "18446744073709551621", "x", ""],
+                         "seed": ["18446744073709551616", "-1"], "good": ["9223372036854775807", "1.5"]}.items():
+        for value in values:
+            kit.write(path, forge(good, **{name: value}))
+            done = train(runs, "forged", "--loss-scale", "dynamic", "--epochs", 2, "--resume")
+            runs.check(done.returncode == 1 and f"what it notes as {name} is no number that a training has" in done.stderr,
+                       f"{name} {value!r}: exit {done.returncode}\n{done.stderr}")
+    kit.write(path, forge(good, scale="1e30"))
+    done = train(runs, "forged", "--loss-scale", "dynamic", "--epochs", 2, "--resume")
+    runs.check(done.returncode == 0, done.stderr)
+
+
 def check_offsets(runs):
     """Files that the format does not allow; the order of tensors in a header is free."""
     w, b = '{"dtype":"F32","shape":[3,4],"data_offsets":[%d,%d]}', '{"dtype":"F32","shape":[3],"data_offsets":[%d,%d]}'
@@ -263,6 +302,7 @@ def main():
         check_alone(runs)
         check_whole(runs)
         check_damaged(runs)
+        check_forged(runs)
         check_offsets(runs)
         check_full(runs)
         os.chdir("/")

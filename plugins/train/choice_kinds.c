@@ -115,12 +115,14 @@ static const char *take_param(struct choice *c, const bt_value *param, uint32_t 
     }
     if (*ntensor < kind->ntensor)
         return "two tensors stand before numbers";
-    if (is_given(kind, name) && *ngiven < kind->ngiven) {
+    if (*ngiven < kind->ngiven) {
+        if (strcmp(name, kind->given[*ngiven]) != 0)
+            return is_given(kind, name)
+                       ? "numbers that it is given stand in another order"
+                       : OPTIONS_BEHIND;
         ++*ngiven;
         return NULL;
     }
-    if (*ngiven < kind->ngiven)
-        return OPTIONS_BEHIND;
     if (c->noption == MAX_OPTIONS)
         return "there are too many options";
     c->option_names[c->noption++] = name;

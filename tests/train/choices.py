@@ -41,6 +41,7 @@ def @optimizer.unstepped<s: Shape>(%w: Tensor[s, float32], %g: Tensor[s, float32
 def @optimizer.stepless<s: Shape>(%w: Tensor[s, float32], %g: Tensor[s, float32], %rate: float32) -> Tensor[s, float32] { %w }
 def @optimizer.empty<s: Shape>(%w: Tensor[s, float32], %g: Tensor[s, float32], %step: float32, %rate: float32, rate_low=1f, rate_high=0f) -> Tensor[s, float32] { %w }
 def @schedule.tensor(%x: Tensor[(2), float32], %step: float32, %steps: float32) -> float32 { %step }
+def @schedule.swapped(%steps: float32, %step: float32) -> float32 { %step / %steps }
 def @schedule.unstepped(%step: float32, %last: float32) -> float32 { %step }
 """
 
@@ -115,6 +116,7 @@ def check_signatures(runs, x, y):
             ("optimizer", "stepless", "it takes %rate: float32 in place of %step: float32, and such"),
             ("optimizer", "empty", "error: attributes of @optimizer.empty: rate_low is 1, and rate_high 0: there is no rate between"),
             ("schedule", "tensor", "@schedule.tensor is no schedule: it takes %x: Tensor[(2), float32], and it is given numbers alone, and"),
+            ("schedule", "swapped", "it takes %steps: float32, and numbers that it is given stand in another order, and"),
             ("schedule", "unstepped", "it takes %last: float32 in place of %steps: float32, and"),
             ("optimizer", "sum", "wrong.baton:3:1: error: @optimizer.sum is no optimizer: it gives float32, and such a function is @optimizer.NAME<s: Shape>(%w: T"),
             ("optimizer", "state", "it gives (Tensor[s, float32], float32), and"),

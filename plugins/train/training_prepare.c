@@ -41,11 +41,31 @@ void training_quote(bt_text *out, const char *text)
     bt_text_addf(out, "\"");
 }
 
+/* How many of its parameters are data: what it says of itself, else one. */
+static bt_status count_inputs(struct bt_training *t, const bt_module *model,
+                              const bt_global *entry)
+{
+    const bt_func *func = entry->kind == BT_GLOBAL_FUNC ? entry->func : NULL;
+    const uint32_t nparam = func ? func->block->nparam : 0;
+    const bt_dict_entry *said = func ? bt_dict_find(&func->attrs, "inputs") : NULL;
+    const int64_t ninput = !said ? 1 : said->kind == BT_DICT_INT ? said->i : 0;
+    if (ninput < 1 || ninput > nparam)
+        return bt_fail_at(
+            t->ctx, BT_ERR_ARGUMENT, model->store, entry->span,
+            said ? "@%s: inputs is to be the number of its parameters that are data: "
+                   "1 or more, and it has %u parameters"
+                 : "@%s takes no data: it has %u parameters",
+            entry->name, nparam);
+    t->ninput = (uint32_t)ninput;
+    return NULL;
+}
+
 static bt_status lift(struct bt_training *t, const bt_module *model, bt_module **out)
 {
     const bt_global *entry;
     bt_text passes;
     BT_TRY(bt_module_entry(t->ctx, model, t->options.entry, &entry));
+    BT_TRY(count_inputs(t, model, entry));
     t->entry = bt_arena_text(t->arena, entry->name, strlen(entry->name));
     bt_text_init(&passes, t->arena);
     bt_text_addf(&passes, "inline, lift-parameters{fixed=[");
@@ -57,15 +77,6 @@ static bt_status lift(struct bt_training *t, const bt_module *model, bt_module *
     return t->entry && bt_text_get(&passes)
                ? training_passes(t, model, passes.at, t->entry, out)
                : bt_no_memory();
-}
-
-/* How many of the entry's parameters are data: what it says of itself, else one. */
-static uint32_t count_inputs(const bt_func *func)
-{
-    const bt_dict_entry *row = bt_dict_find(&func->attrs, "inputs");
-    return row && row->kind == BT_DICT_INT && row->i > 0 && row->i <= func->block->nparam
-               ? (uint32_t)row->i
-               : func->block->nparam > 0;
 }
 
 static bt_status check_type(struct bt_training *t, const bt_module *model,
@@ -334,7 +345,6 @@ static bt_status prepare_lifted(struct bt_training *t, bt_module *lifted)
 {
     bt_module *both;
     uint32_t *moment_of;
-    t->ninput = count_inputs(training_model(lifted));
     BT_TRY(training_mode(t, lifted, &both, &moment_of));
     bt_status status = lower_precision(t, &both);
     if (!status)

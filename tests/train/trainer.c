@@ -302,6 +302,52 @@ static void test_options_out_of_their_range_are_named(void **state)
     }
 }
 
+static void test_as_many_parameters_are_data_as_the_model_says(void **state)
+{
+    (void)state;
+    static const char form[] =
+        "#[version = \"baton 0.1\"]\n"
+        "def @main(%s) {\n"
+        "    nn.dense(%s, const[(3, 2), float32]{1, 2, 3, 4, 5, 6})\n"
+        "}\n";
+    static const struct {
+        const char *params, *x, *words;
+    } rows[] = {
+        { "%x: Tensor[(4, 2), float32], inputs=2", "%x", "@main: inputs is to be" },
+        { "%x: Tensor[(4, 2), float32], inputs=0", "%x", "it has 1 parameters" },
+        { "%x: Tensor[(4, 2), float32], inputs=\"x\"", "%x", "@main: inputs is to be" },
+        { "", "const[(4, 2), float32]{1, 2, 3, 4, 5, 6, 7, 8}", "@main takes no data" },
+    };
+    const bt_training_options options = options_in(NULL);
+    for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
+        char text[400];
+        snprintf(text, sizeof(text), form, rows[i].params, rows[i].x);
+        struct kit kit = { .ctx = make_ctx(NULL), .text = text };
+        assert_refused(open_kit(&kit, &options), rows[i].words);
+        close_kit(&kit);
+    }
+}
+
+/* Of 0 steps in all a schedule makes no NaN. */
+static void test_schedules_of_no_steps_are_numbers(void **state)
+{
+    (void)state;
+    static const char *const schedules[] = { "linear", "cosine" };
+    for (uint32_t i = 0; i < BT_COUNT(schedules); i++) {
+        char folder[64];
+        make_folder(folder);
+        bt_training_options options = options_in(folder);
+        options.schedule = schedules[i];
+        options.nstep = 0;
+        struct kit kit = { .ctx = make_ctx(NULL) };
+        bt_training_result result;
+        assert_ok(kit.ctx, open_kit(&kit, &options));
+        assert_ok(kit.ctx, kit.trainer->step(kit.training, kit.batch, &result));
+        close_kit(&kit);
+        remove_folder(folder);
+    }
+}
+
 static void test_arguments_out_of_their_range_are_errors(void **state)
 {
     (void)state;
@@ -414,6 +460,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_training_without_a_folder_takes_no_steps),
     cmocka_unit_test(test_a_class_that_the_model_does_not_give_is_an_error),
     cmocka_unit_test(test_options_out_of_their_range_are_named),
+    cmocka_unit_test(test_as_many_parameters_are_data_as_the_model_says),
+    cmocka_unit_test(test_schedules_of_no_steps_are_numbers),
     cmocka_unit_test(test_arguments_out_of_their_range_are_errors),
     cmocka_unit_test(test_a_failed_allocation_of_a_model_is_an_error),
     cmocka_unit_test(test_a_failed_allocation_of_a_step_is_an_error),

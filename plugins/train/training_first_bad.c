@@ -215,7 +215,7 @@ static bt_status tell(struct search *s)
         : s->t->options.clip > 0 ? "; a smaller rate may help"
                                  : "; a smaller rate or a bound of the gradients' norm "
                                    "(--clip) may help");
-    if (!s->nan.value || !s->infinite.value || s->infinite.value->id >= s->nan.value->id)
+    if (!s->nan.value || !s->infinite.value || s->infinite.value == s->nan.value)
         return status;
     BT_TRY(find_words(s, &s->infinite, &at, &words));
     return bt_note(ctx, status, at->type->store, at->span, "%s was infinite before",

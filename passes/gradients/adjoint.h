@@ -29,12 +29,16 @@ bt_status adjoint_init(struct adjoint *, struct differentiation *,
                        const bt_func *) BT_MUST_USE;
 void adjoint_deinit(struct adjoint *);
 
-/* Whether values of a type have adjoints: there may be floats in them. */
-int adjoint_has(const bt_type *);
+/* Whether values of a type have adjoints: there may be floats in them (adjoint_has.c). */
+int adjoint_has(const struct differentiation *, const bt_type *);
+/* Looks for floats in data types, before that is asked of their values. */
+bt_status adjoint_find_floats(struct differentiation *, uint32_t n,
+                              const bt_adt_def *const *) BT_MUST_USE;
 /* A leaf of a type. */
 const bt_type *adjoint_leaf(const bt_type *, uint32_t leaf);
 /* Whether a declaration derives by a parameter of its function. */
-int adjoint_is_wanted(const bt_global *, const bt_func *primal, uint32_t param);
+int adjoint_is_wanted(const struct differentiation *, const bt_global *,
+                      const bt_func *primal, uint32_t param);
 /* Marks values of a block that depend on marked ones. */
 bt_status adjoint_mark(struct adjoint *, const bt_block *) BT_MUST_USE;
 int adjoint_is_active(const struct adjoint *, const bt_value *old);

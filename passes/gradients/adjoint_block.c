@@ -63,7 +63,7 @@ static bt_status mark_binding(struct adjoint *a, const bt_value *old)
     for (uint32_t i = 0; i < bt_value_nregion(old); i++) {
         const bt_block *region = bt_value_region(old, i);
         for (uint32_t k = 0; active && k < region->nparam; k++) {
-            if (!adjoint_has(region->params[k]->base.type))
+            if (!adjoint_has(a->diff, region->params[k]->base.type))
                 continue;
             BT_TRY(adjoint_data_want(a->diff, region->params[k]->base.type));
             BT_TRY(mark(a, &region->params[k]->base));
@@ -78,7 +78,7 @@ static bt_status mark_binding(struct adjoint *a, const bt_value *old)
             "that one gives which is not differentiated: pass what it holds instead",
             old->name ? old->name : "_");
     // what holds no float, a comparison or a position, has no derivative to pass on
-    if (!adjoint_has(old->type) || (!active && !adjoint_touches(a->diff, old)))
+    if (!adjoint_has(a->diff, old->type) || (!active && !adjoint_touches(a->diff, old)))
         return NULL;
     BT_TRY(adjoint_data_want(a->diff, old->type));
     return active ? mark(a, old) : NULL;

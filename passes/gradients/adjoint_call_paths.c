@@ -147,7 +147,8 @@ bt_status adjoint_call_backward(struct adjoint *a, const bt_call *old,
     for (uint32_t i = 0; i < old->narg; i++) {
         for (uint32_t k = 0; k < bt_type_nleaf(old->args[i]->type); k++) {
             struct adjoint_output output = { old->args[i], k, NULL, 0 };
-            if (!t->pair->wants[i] || !adjoint_has(adjoint_leaf(old->args[i]->type, k)))
+            if (!t->pair->wants[i] ||
+                !adjoint_has(a->diff, adjoint_leaf(old->args[i]->type, k)))
                 continue;
             if (adjoint_sums(t->pair, i, k))
                 BT_TRY(begin_sum(a, t, &output, &args));

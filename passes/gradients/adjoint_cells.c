@@ -159,7 +159,7 @@ static bt_status reverse_read(struct adjoint *a, const bt_value *old, const bt_v
     BT_TRY(open_cell(&a->copy, ref, &fields));
     for (uint32_t i = 0; i < bt_type_nleaf(content); i++) {
         const bt_type *leaf = adjoint_leaf(content, i);
-        if (!adjoint_has(leaf))
+        if (!adjoint_has(a->diff, leaf))
             continue;
         const bt_value **sum = &fields.at[next++];
         if (leaves[i])
@@ -180,7 +180,7 @@ static bt_status reverse_content(struct adjoint *a, const bt_value *old,
     BT_TRY(adjoint_split(a, fields.at[0], &now));
     for (uint32_t i = 0; i < now.len; i++) {
         const bt_type *leaf = adjoint_leaf(type, i);
-        if (!adjoint_has(leaf))
+        if (!adjoint_has(a->diff, leaf))
             continue;
         BT_TRY(adjoint_add(a, content, i, fields.at[next]));
         BT_TRY(adjoint_cell_zero(a, now.at[i], leaf, &fields.at[next++]));

@@ -21,7 +21,7 @@ bt_status adjoint_convert_want(struct differentiation *diff, const bt_type *type
     struct adjoint_data *data;
     for (uint32_t i = 0; tuple && i < tuple->n; i++)
         BT_TRY(adjoint_convert_want(diff, tuple->at[i], kind));
-    if (!def || !adjoint_has(type))
+    if (!def || !adjoint_has(diff, type))
         return NULL;
     BT_TRY(adjoint_data_want(diff, type));
     BT_TRY(adjoint_data_of(diff, type, &data));
@@ -72,7 +72,7 @@ bt_status adjoint_leaves(struct adjoint *a, const bt_value *now,
     BT_TRY(adjoint_split(a, now, &all));
     for (uint32_t i = 0; i < all.len; i++) {
         const bt_value *leaf = NULL;
-        if (adjoint_has(all.at[i]->type)) {
+        if (adjoint_has(a->diff, all.at[i]->type)) {
             leaf = all.at[i];
             if (bt_as_apply_type(leaf->type))
                 BT_TRY(convert(a, kind, leaf, NULL, &leaf));
@@ -129,7 +129,7 @@ static bt_status fill_ctor(const struct converter *f, const bt_ctor *ctor,
         adjoint_values adjoints = { 0 };
         for (uint32_t k = 0; k < bt_type_nleaf(x[i]->base.type); k++) {
             const bt_value *leaf = NULL;
-            if (adjoint_has(adjoint_leaf(x[i]->base.type, k)))
+            if (adjoint_has(f->a->diff, adjoint_leaf(x[i]->base.type, k)))
                 leaf = given[next++];
             if (!BT_PUSH(c->arena, &adjoints, leaf))
                 return bt_no_memory();

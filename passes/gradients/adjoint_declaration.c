@@ -64,7 +64,7 @@ static bt_status give(struct gradient *g, const bt_value *result, const bt_value
         const int64_t index = bt_gradient_spec_wrt(&global->gradient, i);
         const bt_value *old = &block->params[index]->base, *field;
         const bt_value *now = bt_map_find(&a->copy.values, old);
-        if (!adjoint_has(old->type))
+        if (!adjoint_has(g->adjoint.diff, old->type))
             continue;
         BT_TRY(adjoint_join(a, now, adjoint_of(a, old), &field));
         if (!BT_PUSH(a->copy.arena, &fields, field))
@@ -103,7 +103,7 @@ static bt_status mark(struct gradient *g)
 {
     const bt_block *block = g->primal->block;
     for (uint32_t i = 0; i < block->nparam; i++) {
-        if (!adjoint_is_wanted(g->global, g->primal, i))
+        if (!adjoint_is_wanted(g->adjoint.diff, g->global, g->primal, i))
             continue;
         BT_TRY(adjoint_data_want(g->adjoint.diff, block->params[i]->base.type));
         if (!bt_map_put(&g->adjoint.active, block->params[i], (void *)1))
@@ -172,7 +172,7 @@ static bt_status find_conversions(struct gradient *g)
     const bt_type *from = block->result->type;
     const bt_list_type *tuple = bt_as_tuple_type(from);
     for (uint32_t i = 0; i < block->nparam; i++) {
-        if (adjoint_is_wanted(g->global, g->primal, i))
+        if (adjoint_is_wanted(g->adjoint.diff, g->global, g->primal, i))
             BT_TRY(adjoint_convert_want(diff, block->params[i]->base.type, ADJOINT_FILL));
     }
     if (tuple)

@@ -13,7 +13,7 @@ bt_status adjoint_fields_of(struct adjoint *a, const bt_value *now, adjoint_fiel
     BT_TRY(adjoint_split(a, now, &all));
     for (uint32_t i = 0; i < all.len; i++) {
         const struct adjoint_field field = { all.at[i]->type, all.at[i], 1 };
-        if (adjoint_has(field.primal) && !BT_PUSH(a->copy.arena, out, field))
+        if (adjoint_has(a->diff, field.primal) && !BT_PUSH(a->copy.arena, out, field))
             return bt_no_memory();
     }
     return NULL;
@@ -133,7 +133,7 @@ bt_status adjoint_reverse_ctor(struct adjoint *a, const bt_call *old)
     BT_TRY(adjoint_open(a->diff, c, d, old->ctor, &fields, &given));
     for (uint32_t i = 0; i < old->narg; i++) {
         for (uint32_t k = 0; k < bt_type_nleaf(old->args[i]->type); k++) {
-            if (adjoint_has(adjoint_leaf(old->args[i]->type, k)))
+            if (adjoint_has(a->diff, adjoint_leaf(old->args[i]->type, k)))
                 BT_TRY(adjoint_add(a, old->args[i], k, given[next++]));
         }
     }
@@ -182,7 +182,7 @@ static bt_status ctor_leaf(struct adjoint *a, const bt_pattern *pattern,
     for (uint32_t i = 0; i < all.len; i++)
         any |= all.at[i] != NULL;
     for (uint32_t i = 0; any && i < all.len; i++) {
-        if (!adjoint_has(types.at[i]))
+        if (!adjoint_has(a->diff, types.at[i]))
             continue;
         if (!all.at[i])
             BT_TRY(zero_field(a, pattern, types.at[i], likes.at[i], &all.at[i]));

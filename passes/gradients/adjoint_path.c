@@ -25,7 +25,7 @@ static bt_status add_seeds(struct adjoint *a, struct adjoint_path *path,
     if (tuple)
         return NULL;
     const uint32_t at = (*leaf)++;
-    if (!adjoint_has(type))
+    if (!adjoint_has(a->diff, type))
         return NULL;
     BT_TRY(adjoint_type_of(a->diff, type, &of));
     BT_TRY(bt_build_param(a->copy.b, "d", of, &seed));
@@ -80,7 +80,7 @@ static bt_status fill(struct adjoint *a, const bt_value *old)
     BT_TRY(adjoint_split(a, bt_map_find(&a->copy.values, old), &now));
     for (uint32_t i = 0; i < now.len; i++) {
         const bt_value *zero = now.at[i];
-        if (!adjoint_has(zero->type) || adjoint_of_leaf(a, old, i))
+        if (!adjoint_has(a->diff, zero->type) || adjoint_of_leaf(a, old, i))
             continue;
         BT_TRY(adjoint_zero(a->diff, &a->copy, zero, zero->type, &zero));
         BT_TRY(adjoint_add(a, old, i, zero));

@@ -114,7 +114,7 @@ static bt_status seeds_of(struct adjoint *a, const bt_value *old, adjoint_values
     BT_TRY(adjoint_split(a, bt_map_find(&a->copy.values, old), &now));
     for (uint32_t i = 0; i < now.len; i++) {
         const bt_value *seed = adjoint_of_leaf(a, old, i);
-        if (!adjoint_has(now.at[i]->type))
+        if (!adjoint_has(a->diff, now.at[i]->type))
             continue;
         if (!seed)
             BT_TRY(adjoint_zero(a->diff, &a->copy, now.at[i], now.at[i]->type, &seed));

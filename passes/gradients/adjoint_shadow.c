@@ -30,7 +30,7 @@ static bt_status fill(struct adjoint *a, const bt_type *type, const bt_value *co
     for (uint32_t i = 0; i < leaves.len; i++) {
         const bt_type *leaf = adjoint_leaf(type, i);
         const bt_value *zero;
-        if (!adjoint_has(leaf))
+        if (!adjoint_has(a->diff, leaf))
             continue;
         BT_TRY(adjoint_cell_zero(a, leaves.at[i], leaf, &zero));
         if (!BT_PUSH(a->copy.arena, &fields, zero))

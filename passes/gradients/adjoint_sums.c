@@ -135,7 +135,7 @@ int adjoint_sums(const struct adjoint_pair *pair, uint32_t param, uint32_t leaf)
 {
     const bt_type *type =
         adjoint_leaf(pair->primal->block->params[param]->base.type, leaf);
-    return pair->sums[param] && bt_as_tensor_type(type) && adjoint_has(type);
+    return pair->sums[param] && bt_dtype_is_float(bt_tensor_dtype(type));
 }
 
 /* ---- in a path ---- */

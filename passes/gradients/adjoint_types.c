@@ -21,58 +21,13 @@ const bt_adt_def *adjoint_def(const bt_type *type)
     return apply ? ((const bt_adt_type *)(const void *)apply->at[0])->def : NULL;
 }
 
-/* ---- which types have adjoints ---- */
-
-struct seen {
-    const struct seen *outer;
-    const bt_adt_def *def;
-};
-
-static int has_adjoint(const bt_type *, const struct seen *);
-
-static int def_has_adjoint(const bt_adt_def *def, const struct seen *outer)
-{
-    const struct seen here = { outer, def };
-    for (const struct seen *at = outer; at; at = at->outer) {
-        if (at->def == def)
-            return 0;
-    }
-    for (uint32_t i = 0; i < def->nctor; i++) {
-        for (uint32_t k = 0; k < def->ctors[i]->nfield; k++) {
-            if (has_adjoint(def->ctors[i]->fields[k], &here))
-                return 1;
-        }
-    }
-    return 0;
-}
-
-static int has_adjoint(const bt_type *type, const struct seen *outer)
-{
-    const bt_list_type *tuple = bt_as_tuple_type(type), *apply = bt_as_apply_type(type);
-    for (uint32_t i = 0; tuple && i < tuple->n; i++) {
-        if (has_adjoint(tuple->at[i], outer))
-            return 1;
-    }
-    for (uint32_t i = 1; apply && i < apply->n; i++) {
-        if (has_adjoint(apply->at[i], outer))
-            return 1;
-    }
-    if (apply)
-        return def_has_adjoint(adjoint_def(type), outer);
-    return bt_as_tensor_type(type) && bt_dtype_is_float(bt_tensor_dtype(type));
-}
-
-int adjoint_has(const bt_type *type)
-{
-    return has_adjoint(type, NULL);
-}
-
 /* ---- the types ---- */
 
 int adjoint_has_one(const bt_adt_def *def)
 {
     for (uint32_t i = 0; i < def->nvar; i++) {
-        if (bt_type_kind_of(def->vars[i]) == BT_KIND_TYPE)
+        const uint32_t kind = bt_type_kind_of(def->vars[i]);
+        if (kind == BT_KIND_TYPE || kind == BT_KIND_DTYPE)
             return 0;
     }
     return 1;
@@ -113,7 +68,7 @@ bt_status adjoint_leaf_types(struct differentiation *diff, const bt_type *type,
     const bt_list_type *tuple = bt_as_tuple_type(type);
     for (uint32_t i = 0; tuple && i < tuple->n; i++)
         BT_TRY(adjoint_leaf_types(diff, tuple->at[i], out));
-    if (tuple || !adjoint_has(type))
+    if (tuple || !adjoint_has(diff, type))
         return NULL;
     BT_TRY(adjoint_type_of(diff, type, &type));
     return BT_PUSH(diff->arena, out, type) ? NULL : bt_no_memory();
@@ -139,7 +94,7 @@ bt_status adjoint_data_want(struct differentiation *diff, const bt_type *type)
     struct adjoint_data *data;
     for (uint32_t i = 0; tuple && i < tuple->n; i++)
         BT_TRY(adjoint_data_want(diff, tuple->at[i]));
-    if (!def || !adjoint_has(type) || bt_map_find(&diff->made, def))
+    if (!def || !adjoint_has(diff, type) || bt_map_find(&diff->made, def))
         return NULL;
     BT_TRY(adjoint_data_of(diff, type, &data));
     if (data)
@@ -285,6 +240,18 @@ static bt_status declare_add(struct differentiation *diff,
     return bt_module_builder_set(diff->builder, &global, 0);
 }
 
+/* Adjoints are of floats, too. */
+static bt_status note_floats(struct differentiation *diff, uint32_t first)
+{
+    const uint32_t n = diff->datas.len - first;
+    const bt_adt_def **defs = BT_NEWS(diff->arena, const bt_adt_def *, n);
+    if (!defs)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++)
+        defs[i] = diff->datas.at[first + i]->def;
+    return adjoint_find_floats(diff, n, defs);
+}
+
 bt_status adjoint_data_declare(struct differentiation *diff)
 {
     const uint32_t first = diff->datas.len;
@@ -293,6 +260,7 @@ bt_status adjoint_data_declare(struct differentiation *diff)
         BT_TRY(declare(diff, diff->datas.at[i]));
     for (uint32_t i = first; i < diff->datas.len; i++)
         BT_TRY(define(diff, diff->datas.at[i]));
+    BT_TRY(note_floats(diff, first));
     for (uint32_t i = first; i < diff->datas.len; i++)
         BT_TRY(declare_add(diff, diff->datas.at[i]));
     return NULL;

@@ -13,10 +13,11 @@ const bt_type *adjoint_leaf(const bt_type *type, uint32_t leaf)
     return type;
 }
 
-int adjoint_is_wanted(const bt_global *global, const bt_func *primal, uint32_t param)
+int adjoint_is_wanted(const struct differentiation *diff, const bt_global *global,
+                      const bt_func *primal, uint32_t param)
 {
     return bt_gradient_spec_is_wrt(&global->gradient, param) &&
-           adjoint_has(primal->block->params[param]->base.type);
+           adjoint_has(diff, primal->block->params[param]->base.type);
 }
 
 int adjoint_is_active(const struct adjoint *a, const bt_value *old)
@@ -77,7 +78,7 @@ static bt_status leaf_of(struct adjoint *a, const bt_value *like, const bt_value
                          const bt_value **out)
 {
     *out = like;
-    if (!adjoint_has(like->type))
+    if (!adjoint_has(a->diff, like->type))
         return NULL;
     if (!adjoint)
         BT_TRY(adjoint_zero(a->diff, &a->copy, like, like->type, &adjoint));

@@ -25,7 +25,7 @@ static bt_status wanted_type(const struct differentiation *diff,
     for (uint32_t i = 0; i < primal->narg; i++)
         args[i] = primal->args[i];
     for (uint32_t i = 0; i < primal->narg; i++) {
-        if (adjoint_has(primal->args[i]))
+        if (adjoint_has(diff, primal->args[i]))
             args[now.narg++] = primal->args[i];
     }
     now.args = args;
@@ -65,7 +65,7 @@ bt_status custom_jvp_forward(struct adjoint *a, const bt_call *old)
     for (uint32_t i = 0; i < old->narg; i++)
         args[call.narg++] = now[i];
     for (uint32_t i = 0; i < old->narg; i++) {
-        if (adjoint_has(now[i]->type))
+        if (adjoint_has(a->diff, now[i]->type))
             BT_TRY(
                 adjoint_join(a, now[i], adjoint_of(a, old->args[i]), &args[call.narg++]));
     }

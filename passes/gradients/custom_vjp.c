@@ -25,7 +25,7 @@ static bt_status wanted_type(const struct differentiation *diff,
         return bt_no_memory();
     for (uint32_t i = 0; i < primal->narg; i++) {
         args[i] = primal->args[i];
-        if (adjoint_has(args[i]))
+        if (adjoint_has(diff, args[i]))
             back[n++] = args[i];
     }
     args[primal->narg] = args[primal->narg + 1] = primal->result;
@@ -89,11 +89,11 @@ bt_status custom_vjp_reverse(struct adjoint *a, const bt_value *binding)
     uint32_t nfield = 0, next = 0;
     BT_TRY(call_vjp(a, old, now, &given));
     for (uint32_t i = 0; i < now->narg; i++)
-        nfield += adjoint_has(now->args[i]->type) != 0;
+        nfield += adjoint_has(a->diff, now->args[i]->type) != 0;
     for (uint32_t i = 0; i < now->narg; i++) {
         const bt_value *field = given;
         adjoint_values leaves = { 0 };
-        if (!adjoint_has(now->args[i]->type))
+        if (!adjoint_has(a->diff, now->args[i]->type))
             continue;
         const uint32_t at = next++;
         if (!adjoint_is_active(a, old->args[i]))

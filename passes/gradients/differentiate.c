@@ -121,6 +121,7 @@ static void round_init(struct round *r, bt_ctx *ctx, bt_arena *arena,
     *r = (struct round){ .diff = { .ctx = ctx, .arena = arena, .module = module } };
     bt_map_init(&diff->taken, arena, 1);
     bt_map_init(&diff->ctors, arena, 1);
+    bt_map_init(&diff->floats, arena, 0);
     bt_map_init(&diff->data, arena, 0);
     bt_map_init(&diff->united, arena, 0);
     bt_map_init(&diff->made, arena, 0);
@@ -134,6 +135,7 @@ static void round_init(struct round *r, bt_ctx *ctx, bt_arena *arena,
 static bt_status find_all(struct round *r)
 {
     struct differentiation *diff = &r->diff;
+    BT_TRY(adjoint_find_floats(diff, diff->module->nadt, diff->module->adts));
     for (uint32_t ncell = UINT32_MAX; ncell != diff->cells.len;) {
         ncell = diff->cells.len;
         diff->pairs.len = diff->tangents.len = 0;

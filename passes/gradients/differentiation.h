@@ -16,6 +16,7 @@ struct differentiation {
     bt_map taken;                           /* names of globals and data types */
     bt_map ctors;                           /* and of constructors */
     /* Of data types (adjoint_data.h). */
+    bt_map floats; /* data types in whose constructors there are floats (adjoint_has.c) */
     bt_map data;   /* data types, or instances of them -> struct adjoint_data */
     bt_map united; /* instances with `?` for their dims -> that of all such */
     bt_vec(struct adjoint_data *) datas; /* each of them once */

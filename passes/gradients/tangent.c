@@ -94,7 +94,7 @@ static bt_status pattern_fields(struct adjoint *a, const bt_pattern *pattern,
     for (uint32_t i = 0; pattern->kind != BT_PATTERN_TUPLE && i < bt_type_nleaf(type);
          i++) {
         struct adjoint_field field = { .is_wanted = pattern->kind == BT_PATTERN_CTOR };
-        if (!adjoint_has(adjoint_leaf(type, i)))
+        if (!adjoint_has(a->diff, adjoint_leaf(type, i)))
             continue;
         BT_TRY(copy_type(&a->copy, adjoint_leaf(type, i), &field.primal));
         if (!BT_PUSH(a->copy.arena, out, field))
@@ -126,7 +126,7 @@ static bt_status open_ctor(struct adjoint *a, const bt_pattern *pattern,
     for (uint32_t i = 0; i < pattern->n; i++) {
         for (uint32_t k = 0; k < bt_type_nleaf(types[i]); k++) {
             const bt_value *leaf =
-                adjoint_has(adjoint_leaf(types[i], k)) ? given[next++] : NULL;
+                adjoint_has(a->diff, adjoint_leaf(types[i], k)) ? given[next++] : NULL;
             if (!BT_PUSH(a->copy.arena, &all, leaf))
                 return bt_no_memory();
         }
@@ -239,7 +239,7 @@ static bt_status make_call(struct tangent *t, const bt_call *old)
     BT_TRY(bt_build_global(c->b, func->name, &call.callee));
     call.narg = args.len;
     call.args = args.at;
-    if (!(all = tangent_all(c->arena, old->base.type)))
+    if (!(all = tangent_all(a->diff, old->base.type)))
         return bt_no_memory();
     BT_TRY(type_dual(a, &old->base, all, &type));
     BT_TRY(copy_call_as(c, old, &call, type, &dual));
@@ -259,7 +259,7 @@ static bt_status make_ctor(struct adjoint *a, const bt_call *old)
     if (!any)
         return NULL;
     for (uint32_t i = 0; i < old->narg; i++) {
-        const uint8_t *all = tangent_all(a->copy.arena, now->args[i]->type);
+        const uint8_t *all = tangent_all(a->diff, now->args[i]->type);
         if (!all)
             return bt_no_memory();
         BT_TRY(add_tangents(a, old->args[i], now->args[i], all, &fields));

@@ -36,7 +36,7 @@ void tangent_deinit(struct tangent *);
 /* Of each leaf; NULL: none moves. */
 const uint8_t *tangent_moves(const struct adjoint *, const bt_value *old);
 /* Leaves that have a tangent where any of the value moves. *out: of each. NULL: no memory. */
-const uint8_t *tangent_all(bt_arena *, const bt_type *);
+const uint8_t *tangent_all(const struct differentiation *, const bt_type *);
 uint32_t tangent_count(const uint8_t *moves, uint32_t nleaf);
 /* Those of a parameter move. */
 bt_status tangent_move(struct adjoint *, const bt_value *old,

@@ -142,7 +142,7 @@ static bt_status type_of(struct differentiation *diff, const struct tangent_func
                          const bt_type **out)
 {
     const bt_func *func = f->primal;
-    const uint8_t *moves = f->moves, *all = tangent_all(diff->arena, func->result);
+    const uint8_t *moves = f->moves, *all = tangent_all(diff, func->result);
     adjoint_types args = { 0 }, results = { 0 };
     bt_store *store = diff->module->store;
     if (!all || !BT_PUSH(diff->arena, &results, func->result))
@@ -233,7 +233,7 @@ static bt_status make(struct tangent *t, const struct tangent_func *f)
 {
     struct adjoint *a = &t->adjoint;
     const bt_block *block = f->primal->block;
-    const uint8_t *all = tangent_all(a->copy.arena, block->result->type);
+    const uint8_t *all = tangent_all(a->diff, block->result->type);
     bt_func now = { .name = f->name, .span = f->primal->span };
     const bt_param **params;
     const bt_value *result, *pair;

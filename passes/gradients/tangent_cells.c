@@ -12,7 +12,7 @@ static bt_status make_held(struct adjoint *a, const bt_value *old, const bt_valu
     uint32_t leaf = 0;
     for (uint32_t i = 0; i < tuple->nfield; i++) {
         const bt_value *field = tuple->fields[i];
-        while (i && !adjoint_has(adjoint_leaf(type, leaf)))
+        while (i && !adjoint_has(a->diff, adjoint_leaf(type, leaf)))
             leaf++;
         if (i && tangents && tangents[leaf])
             field = tangents[leaf];
@@ -29,7 +29,7 @@ static bt_status make_read(struct adjoint *a, const bt_value *old)
     const bt_value *tangent;
     uint32_t next = 1;
     for (uint32_t i = 0; i < bt_type_nleaf(type); i++) {
-        if (!adjoint_has(adjoint_leaf(type, i)))
+        if (!adjoint_has(a->diff, adjoint_leaf(type, i)))
             continue;
         BT_TRY(bt_build_proj(a->copy.b, adjoint_now(a, old), next++, &tangent));
         BT_TRY(adjoint_add(a, old, i, tangent));

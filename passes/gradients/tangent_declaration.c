@@ -14,10 +14,10 @@ static bt_status flow(struct adjoint *a, const bt_global *global)
     const bt_block *block = a->func->block;
     for (uint32_t i = 0; i < block->nparam; i++) {
         const bt_value *param = &block->params[i]->base;
-        const uint8_t *all = tangent_all(a->copy.arena, param->type);
+        const uint8_t *all = tangent_all(a->diff, param->type);
         if (!all)
             return bt_no_memory();
-        if (adjoint_is_wanted(global, a->func, i))
+        if (adjoint_is_wanted(a->diff, global, a->func, i))
             BT_TRY(tangent_move(a, param, all));
     }
     return tangent_flow(a, block);
@@ -27,7 +27,7 @@ static bt_status find(struct adjoint *a, const bt_global *global)
 {
     const bt_block *block = a->func->block;
     for (uint32_t i = 0; i < block->nparam; i++) {
-        if (adjoint_is_wanted(global, a->func, i))
+        if (adjoint_is_wanted(a->diff, global, a->func, i))
             BT_TRY(adjoint_convert_want(a->diff, block->params[i]->base.type,
                                         ADJOINT_STRIP));
     }
@@ -71,7 +71,7 @@ static bt_status make_params(struct adjoint *a, const bt_global *global,
     for (uint32_t i = 0; i < nwrt; i++) {
         const int64_t index = bt_gradient_spec_wrt(&global->gradient, i);
         const bt_value *old = &block->params[index]->base;
-        if (!adjoint_has(old->type))
+        if (!adjoint_has(a->diff, old->type))
             continue;
         BT_TRY(tangent_param(a, old, params[index]->base.type, &out->params[out->n]));
         out->of[out->n++] = old;

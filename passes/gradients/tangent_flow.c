@@ -8,12 +8,12 @@ const uint8_t *tangent_moves(const struct adjoint *a, const bt_value *old)
     return bt_map_find(&a->active, old);
 }
 
-const uint8_t *tangent_all(bt_arena *arena, const bt_type *type)
+const uint8_t *tangent_all(const struct differentiation *diff, const bt_type *type)
 {
     const uint32_t n = bt_type_nleaf(type);
-    uint8_t *all = BT_NEWS(arena, uint8_t, n);
+    uint8_t *all = BT_NEWS(diff->arena, uint8_t, n);
     for (uint32_t i = 0; all && i < n; i++)
-        all[i] = (uint8_t)adjoint_has(adjoint_leaf(type, i));
+        all[i] = (uint8_t)adjoint_has(diff, adjoint_leaf(type, i));
     return all;
 }
 
@@ -36,7 +36,7 @@ bt_status tangent_move(struct adjoint *a, const bt_value *old, const uint8_t *mo
 /* All of it that can. */
 static bt_status move_all(struct adjoint *a, const bt_value *old)
 {
-    const uint8_t *all = tangent_all(a->copy.arena, old->type);
+    const uint8_t *all = tangent_all(a->diff, old->type);
     return all ? tangent_move(a, old, all) : bt_no_memory();
 }
 
@@ -69,7 +69,7 @@ static bt_status flow_pattern(struct adjoint *a, const bt_pattern *pattern,
             const uint8_t *all;
             BT_TRY(adjoint_field_type(a->diff, pattern->ctor, i,
                                       bt_as_apply_type(type)->at + 1, &field));
-            if (!(all = tangent_all(a->copy.arena, field)))
+            if (!(all = tangent_all(a->diff, field)))
                 return bt_no_memory();
             BT_TRY(flow_pattern(a, pattern->at[i], field, all));
         }
@@ -87,7 +87,7 @@ static bt_status flow_call(struct adjoint *a, const bt_call *call)
         adjoint_touches(a->diff, call) && !custom_callee(a->diff, &call->base, "jvp");
     for (uint32_t i = 0; i < call->narg; i++)
         any |= adjoint_is_active(a, call->args[i]);
-    if (!any || !adjoint_has(call->base.type))
+    if (!any || !adjoint_has(a->diff, call->base.type))
         return NULL;
     if (custom_callee(a->diff, &call->base, "jvp")) {
         BT_TRY(custom_jvp_want(a, call));
@@ -178,7 +178,7 @@ static bt_status flow_cell(struct adjoint *a, const bt_value *old)
     if (a->diff->has_shadows)
         type = bt_as_tuple_type(type)->at[0];
     for (uint32_t i = 0; i < bt_type_nleaf(type); i++)
-        all[i] = (uint8_t)adjoint_has(adjoint_leaf(type, i));
+        all[i] = (uint8_t)adjoint_has(a->diff, adjoint_leaf(type, i));
     return tangent_move(a, old, all);
 }
 

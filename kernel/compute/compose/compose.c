@@ -21,10 +21,11 @@ struct leaves {
     const uint32_t *arrays;
 };
 
-/* How an array lies in memory: {0}, row major; else the extents of its logical axes too. */
+/* How an array lies in memory: no layout, row major; else the extents of its logical axes too. */
 struct order {
     const bt_layout *layout;
     const bt_node *const *extents;
+    const bt_shape_type *shape; /* of the call that it is a result of; NULL: of none */
 };
 
 struct composer {
@@ -109,7 +110,7 @@ static bt_status add_tensor(struct composer *c, const char *name, const bt_type 
                                  .dtype = bt_tensor_dtype(type),
                                  .rank = memory->n,
                                  .extents = extents },
-                     (struct order){ bt_type_layout(type), logical }, &array));
+                     (struct order){ bt_type_layout(type), logical, NULL }, &array));
     return BT_PUSH(c->arena, out, array) ? NULL : bt_no_memory();
 }
 
@@ -229,8 +230,10 @@ static const bt_node *read_array(struct composer *c, uint32_t array, bt_dtype dt
 /* ---- extents that may be 1 ---- */
 
 /* Marks the checks that lead from an extent on: its own, that it is 1 or what stands at their
- * right, and those of what stands there. NULL: no memory. */
-static const uint8_t *checks_from(const struct copying *k, const bt_node *extent)
+ * right, and those of what stands there. `dim` is what a type says it is, where one does: a
+ * formula may have found it as another term. NULL: no memory. */
+static const uint8_t *checks_from(const struct copying *k, const bt_node *extent,
+                                  const bt_type *dim)
 {
     struct composer *c = k->composer;
     const bt_call *call = k->call;
@@ -239,7 +242,7 @@ static const uint8_t *checks_from(const struct copying *k, const bt_node *extent
         more = 0;
         for (uint32_t i = 0; i < call->ncheck; i++) {
             const bt_node *left = bt__dims_node(&c->dims, call->checks[i].left);
-            uint32_t leads = left == extent;
+            uint32_t leads = left == extent || call->checks[i].left == dim;
             for (uint32_t j = 0; j < call->ncheck && !leads; j++)
                 leads =
                     marks[j] && bt__dims_node(&c->dims, call->checks[j].right) == left;
@@ -297,7 +300,8 @@ static const bt_node *broadcast_index(const struct copying *k, uint32_t array,
         return NULL;
     if (extent == to || !k->call || bt_node_number(extent) > 1)
         return index;
-    const uint8_t *marks = checks_from(k, extent);
+    const uint8_t *marks =
+        checks_from(k, extent, order->shape ? order->shape->dims[axis] : NULL);
     if (!marks)
         return bt__graph_no_memory(g);
     if (!leads_to(k, marks, extent, to, &by_checks))
@@ -491,7 +495,8 @@ static bt_status lay_out(struct composer *c, const bt_type *type, uint32_t *arra
                        bt__node_const(c->graph, stage.dtype, (bt_cell){ .i = 0 }));
     if (!laid.body)
         return c->graph->status ? c->graph->status : bt_no_memory();
-    return add_array(c, laid, (struct order){ layout, stage.extents }, array);
+    const struct order order = { layout, stage.extents, bt_tensor_shape(type) };
+    return add_array(c, laid, order, array);
 }
 
 /* All leaves of a type, in order. */
@@ -511,7 +516,10 @@ static bt_status lay_out_all(struct composer *c, const bt_type *type, uint32_t *
                        "%s: a formula gives rank %" PRIu32
                        ", the type of its call has rank %" PRIu32,
                        c->name, c->graph->arrays[*array]->rank, shape->n);
-    return tensor && tensor->layout ? lay_out(c, type, array) : NULL;
+    if (tensor && tensor->layout)
+        return lay_out(c, type, array);
+    c->orders.at[*array].shape = shape;
+    return NULL;
 }
 
 /* The stages of a call's graph; *out: its results, row major. */

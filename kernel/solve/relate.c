@@ -640,6 +640,32 @@ static bt_status find_formula(struct relating *r)
     return bt__formula_of_call(r->solver->ctx, r->scratch, &formula, &r->formula);
 }
 
+/* What a name among the inputs of a call's own formula says; NULL: no dim. */
+static const bt_type *given_dim(const struct relating *r, const bt_shape_type *dims,
+                                const char *name)
+{
+    for (uint32_t i = 0; i < r->formula->ndim; i++) {
+        if (strcmp(r->formula->stages[i].name, name) == 0)
+            return dims->dims[i];
+    }
+    return bt_map_find(&r->names.dims, name);
+}
+
+static bt_status relate_broadcast(struct relating *r, const bt_shape_type *dims,
+                                  uint32_t index)
+{
+    const struct bt__ast_stage *stage = &r->formula->stages[index];
+    const bt_type *to;
+    if (!stage->broadcasts_to)
+        return NULL;
+    if (!(to = given_dim(r, dims, stage->broadcasts_to)))
+        return bt__formula_fail(r->solver->ctx, r->formula, BT_ERR_NAME, stage->place,
+                                "`%s` broadcasts to `%s`, which is no dim", stage->name,
+                                stage->broadcasts_to);
+    return bt_relation_require(r->solver, r->call, BT_CHECK_BROADCAST, dims->dims[index],
+                               to, NULL);
+}
+
 /* Each bare name among the inputs of a call's own formula takes an element of `dims`; one that an
  * input shows as well is equal to what it has. */
 static bt_status relate_dims(struct relating *r)
@@ -661,6 +687,7 @@ static bt_status relate_dims(struct relating *r)
         if (shown)
             BT_TRY(bt_relation_unify(r->solver, call, shape->dims[i], shown,
                                      "a dim that is given and that of an argument"));
+        BT_TRY(relate_broadcast(r, shape, i));
     }
     return NULL;
 }

@@ -299,7 +299,7 @@ bt_status bt_relation_require(bt_solver *s, const bt_relation_call *r, uint32_t 
     bt_status status = bt__require(s, s->current, check, left, right);
     s->what = NULL;
     if (status == &bt__mismatch)
-        return fail_pair(s, r, check, what, left, right);
+        return fail_pair(s, r, check, what ? what : "dims", left, right);
     return status;
 }
 

@@ -5,8 +5,8 @@
  *     compute(a, dims=[2 * n], formula="x: t[n], d => y: t[i in d] = x[i / 2]")
  * The formula declares its inputs before `=>`, each as a row of an operator does: a name and
  * what it takes. A name alone is a dim, the next element of `dims`: an extent that no argument
- * has; where one shows the name as well, both are to be equal. The result is a tensor, or a tuple of
- * those behind `->`.
+ * has; where one shows the name as well, both are to be equal. `d broadcasts e` is one that is 1 or e,
+ * or the call fails. The result is a tensor, or a tuple of those behind `->`.
  * fails   where a read is not in bounds: one that is not proved to be is checked when it runs
  */
 #include <baton/op.h>

@@ -72,9 +72,9 @@ static bt_status are_there(bt_arena *arena, uint32_t n, const bt_value *const *s
 }
 
 /* Emits what a graph of derivatives has become; of result to[i] `like[i]` says the type. */
-static bt_status emit(bt_builder *b, bt_graph *g, const bt_value *const *values,
-                      uint32_t n, const uint32_t *to, const bt_value *const *like,
-                      const bt_value **out)
+static bt_status emit(bt_builder *b, bt_graph *g, const bt_call *primal,
+                      const bt_value *const *values, uint32_t n, const uint32_t *to,
+                      const bt_value *const *like, const bt_value **out)
 {
     const bt_type **types = BT_NEWS(g->arena, const bt_type *, g->nresult);
     const bt_value **results = BT_NEWS(g->arena, const bt_value *, g->nresult);
@@ -84,7 +84,7 @@ static bt_status emit(bt_builder *b, bt_graph *g, const bt_value *const *values,
         if (to[i] != BT__NO_ARRAY)
             types[to[i]] = like[i]->type;
     }
-    BT_TRY(bt__graph_emit(b, g, values, types, results));
+    BT_TRY(bt__graph_emit(b, g, primal, values, types, results));
     for (uint32_t i = 0; i < n; i++)
         out[i] = to[i] == BT__NO_ARRAY ? NULL : results[to[i]];
     return NULL;
@@ -103,7 +103,7 @@ static bt_status vjp(bt_builder *b, bt_arena *arena, const bt_adjoint_call *c,
     BT_TRY(are_there(arena, c->nout, c->seeds, &seeds));
     BT_TRY(bt__graph_adjoint(g, c->wants, seeds, to));
     BT_TRY(all_values(arena, c, c->nout, &values));
-    return emit(b, g, values, c->nin, to, c->in, out);
+    return emit(b, g, c->call, values, c->nin, to, c->in, out);
 }
 
 static bt_status jvp(bt_builder *b, bt_arena *arena, const bt_adjoint_call *c,
@@ -119,7 +119,7 @@ static bt_status jvp(bt_builder *b, bt_arena *arena, const bt_adjoint_call *c,
     BT_TRY(are_there(arena, c->nin, c->seeds, &seeds));
     BT_TRY(bt__graph_tangent(g, seeds, to));
     BT_TRY(all_values(arena, c, c->nin, &values));
-    return emit(b, g, values, c->nout, to, c->out, out);
+    return emit(b, g, c->call, values, c->nout, to, c->out, out);
 }
 
 typedef bt_status derive_fn(bt_builder *, bt_arena *, const bt_adjoint_call *,

@@ -55,6 +55,7 @@ struct bt__ast_stage {
     const struct bt__ast_var *axes;
     const bt__ast *expr;
     struct bt__ast_place place;
+    const char *broadcasts_to; /* of a bare name: that, or it is 1; NULL: any */
 };
 
 struct bt__signature; /* signature.h */

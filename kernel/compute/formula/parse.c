@@ -335,7 +335,7 @@ static int has_inputs(const struct parser *p)
     return at_sign(&ahead, "=>");
 }
 
-/* A bare name is `NAME = dims[k]`. */
+/* A bare name is `NAME = dims[k]`, `NAME broadcasts OTHER` one that is 1 or the other. */
 static bt_status add_dim(struct parser *p, const char *name, struct bt__ast_place place)
 {
     bt__ast *at = BT_NEW(p->arena, bt__ast);
@@ -348,6 +348,8 @@ static bt_status add_dim(struct parser *p, const char *name, struct bt__ast_plac
                      .integer = p->maker.formula->ndim++ };
     BT_TRY(bt__maker_node(&p->maker, at, &index));
     BT_TRY(make_node(p, BT__AST_INDEX, place, 1, &index, "dims", &stage.expr));
+    if (skip_sign(p, "broadcasts"))
+        BT_TRY(take_name(p, "a name for a dim", &stage.broadcasts_to));
     return bt__maker_add_stage(&p->maker, &stage);
 }
 

@@ -97,6 +97,20 @@ static const bt_type *compared(const bt_check *check)
                                        : check->right;
 }
 
+/* The greatest of 0 and 1 is not what they broadcast to: then the 1 is to be known. */
+static void add_advice_of_0(bt_ctx *ctx, bt_text *text, const bt_check *check,
+                            int64_t left, int64_t right)
+{
+    const bt_type *other = compared(check);
+    if (check->relation != BT_CHECK_BROADCAST || left != 0 || right != 1 ||
+        other->kind != BT_TYPE_VAR)
+        return;
+    bt_text_addf(text, "; to a dim of 0 another one is broadcast only where the "
+                       "compiler knows that it is 1, as by --dim ");
+    bt_print_type(ctx, other, text);
+    bt_text_addf(text, "=1");
+}
+
 bt_status bt_check_fail(bt_ctx *ctx, const bt_value *at, const char *of,
                         const bt_check *check, int64_t left, int64_t right)
 {
@@ -115,6 +129,7 @@ bt_status bt_check_fail(bt_ctx *ctx, const bt_value *at, const char *of,
     add_side(ctx, &text, compared(check), right);
     add_advice(ctx, &text, check, check->left, left);
     add_advice(ctx, &text, check, check->right, right);
+    add_advice_of_0(ctx, &text, check, left, right);
     return fail(ctx, at, check->left->store, &text);
 }
 

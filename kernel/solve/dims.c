@@ -159,8 +159,9 @@ static int may_be_one(const bt_type *dim)
 }
 
 /* Of two names, or results of such broadcasts, one or both may stand for 1: then the other
- * is the result's. What is computed, as 2*n is, and a name beside it are as long as they
- * say. */
+ * is the result's, as the greater one. 0 beside what is found to be 1 is refused by the run:
+ * its result is 0, which no term says for all values. What is computed, as 2*n is, and a name
+ * beside it are as long as they say. */
 static bt_status broadcast_named(bt_solver *s, struct bt__node *node, const bt_type *a,
                                  const bt_type *b, const bt_type **out)
 {

@@ -297,8 +297,15 @@ static int check_ops(struct tool *tool, const char *id, const char *only,
 static int has_code(bt_ctx *ctx, const char *id)
 {
     int is_found = 0;
-    for (uint32_t i = 0; i < bt_plugins_len(ctx); i++)
-        is_found |= strcmp(bt_plugin_id(bt_plugins_at(ctx, i)), id) == 0;
+    for (uint32_t i = 0; i < bt_plugins_len(ctx); i++) {
+        const bt_plugin_handle *plugin = bt_plugins_at(ctx, i);
+        if (strcmp(bt_plugin_id(plugin), id) != 0)
+            continue;
+        if (bt_plugin_refusal(plugin))
+            return 1; // opening it says why
+        is_found = 1;
+        break; // others of that id are hidden by it
+    }
     for (uint32_t i = 0; i < bt_provided_len(ctx, NULL); i++) {
         bt_provided item;
         if (!bt_provided_at(ctx, NULL, i, &item) &&

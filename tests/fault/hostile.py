@@ -367,6 +367,8 @@ def check_manifests(k):
             k.fault(name, ["plugin", "list"], f"expected a refusal that names the manifest, found {said[:300]}", result)
     write("plugins/bad.baton.json", next(content for name, content in manifests() if name == "a library above"))
     k.refused("a refused plugin", ["plugin", "check", "org.example.bad"], "")
+    write("plugins/bad.baton.json", "{")
+    k.refused("a plugin whose manifest is cut", ["plugin", "check", "bad"], "plugin bad is refused: expected a string in double quotes, found the end")
     del os.environ["BATON_PLUGIN_ONLY"]
 
 

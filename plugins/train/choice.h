@@ -47,6 +47,12 @@ const struct choice_kind *choice_kind(const char *name);
  * errors  BT_ERR_TYPE: the function is none of the kind */
 bt_status choice_check(bt_ctx *, bt_arena *, struct choice *) BT_MUST_USE;
 
+/* Of a kind of functions of parameters. before: what the message begins with.
+ * errors  BT_ERR_TYPE: it is for parameters of other shapes */
+bt_status choice_check_param(bt_ctx *, bt_arena *, const struct choice *,
+                             const char *before, const char *name,
+                             const bt_type *) BT_MUST_USE;
+
 /* errors  BT_ERR_NAME: neither the model nor the text of a library defines it */
 bt_status choice_known(bt_ctx *, bt_arena *, const bt_module *model,
                        const struct choice_kind *, const char *name) BT_MUST_USE;

@@ -209,3 +209,45 @@ bt_status choice_check(bt_ctx *ctx, bt_arena *arena, struct choice *c)
     BT_TRY(check_params(ctx, arena, c));
     return check_result(ctx, arena, c);
 }
+
+/* ---- the parameters that it is for ---- */
+
+/* Whether tensors of a type that may have variables in it are of these dims, too. */
+static int takes(const bt_type *type, uint32_t rank, const int64_t *dims)
+{
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    int is = 1;
+    if (!shape || shape->rest)
+        return 1;
+    for (uint32_t i = 0; i < shape->n && shape->n == rank; i++) {
+        int64_t number;
+        is &= !bt_dim_is_const(shape->dims[i], &number) || number == dims[i];
+        for (uint32_t k = 0; k < i; k++)
+            is &= shape->dims[k] != shape->dims[i] || dims[k] == dims[i];
+    }
+    return is && shape->n == rank;
+}
+
+bt_status choice_check_param(bt_ctx *ctx, bt_arena *arena, const struct choice *c,
+                             const char *before, const char *name, const bt_type *type)
+{
+    const bt_value *like = &c->global->func->block->params[c->kind->like]->base;
+    int64_t dims[BT_MAX_RANK];
+    uint32_t rank;
+    bt_text given, wanted, hint;
+    if (!bt_tensor_static(type, &rank, dims) || takes(like->type, rank, dims))
+        return NULL;
+    bt_text_init(&given, arena);
+    bt_text_init(&wanted, arena);
+    bt_text_init(&hint, arena);
+    bt_print_type(ctx, type, &given);
+    bt_print_type(ctx, like->type, &wanted);
+    bt_text_addf(&hint, ": one for all shapes is @%s%s", c->global->name,
+                 c->kind->signature);
+    return bt_text_get(&given) && bt_text_get(&wanted) && bt_text_get(&hint)
+               ? bt_fail_at(ctx, BT_ERR_TYPE, c->of->store, c->global->span,
+                            "%s@%s is for parameters of type %s, and %s is %s%s", before,
+                            c->global->name, wanted.at, name, given.at,
+                            c->library ? "" : hint.at)
+               : bt_no_memory();
+}

@@ -1,8 +1,10 @@
 /*
  * Options of a choice: numbers behind what its function takes. Attributes of the function say what
- * they are without being given, and where they end, which is part of the range:
+ * they are without being given, and where they end, which is part of the range, or which option is the
+ * end:
  *
  *     def @schedule.steps(.., %every: float32, every=1000f, every_low=1f)
+ *     def @initializer.uniform(.., %low: float32, %high: float32, low=-1f, high=1f, high_low="low")
  */
 #include "choice.h"
 
@@ -33,13 +35,20 @@ static const char *preset_of(bt_arena *arena, const struct choice *c, const char
     return bt_text_get(&text);
 }
 
-static int is_option(const struct choice *c, const char *name)
+/* An option that has no default is NaN until it is given. */
+static const double *find_option(const struct choice *c, const char *name)
 {
     for (uint32_t i = 0; i < c->noption; i++) {
         if (strcmp(c->option_names[i], name) == 0)
-            return 1;
+            return &c->options[i];
     }
-    return 0;
+    return NULL;
+}
+
+/* The option that an attribute names; NULL: none. */
+static const double *named_option(const struct choice *c, const bt_dict_entry *entry)
+{
+    return entry && entry->kind == BT_DICT_TEXT ? find_option(c, entry->text) : NULL;
 }
 
 /* An end of an option's range, by an attribute that is no option's default; it stays as it is where
@@ -52,8 +61,11 @@ static bt_status find_end(bt_arena *arena, const struct choice *c, uint32_t opti
     bt_text_addf(&name, is_high ? "%s_high" : "%s_low", c->option_names[option]);
     if (!bt_text_get(&name))
         return bt_no_memory();
-    if (!is_option(c, name.at))
-        find_number(c, name.at, out);
+    if (find_option(c, name.at) || find_number(c, name.at, out))
+        return NULL;
+    const double *other = named_option(c, bt_dict_find(&c->global->func->attrs, name.at));
+    if (other && !isnan(*other))
+        *out = *other;
     return NULL;
 }
 
@@ -113,10 +125,12 @@ static bt_status check_attribute(bt_ctx *ctx, bt_arena *arena, const struct choi
     const int is_number = entry->kind == BT_DICT_INT || entry->kind == BT_DICT_FLOAT,
               is_known = is_in(names, entry->name);
     const bt_store *store = c->of->store;
-    if (is_known && !is_number)
+    const int is_end = is_known && !find_option(c, entry->name);
+    if (is_known && !is_number && !(is_end && named_option(c, entry)))
         return bt_fail_at(ctx, BT_ERR_ATTRIBUTE, store, c->global->span,
-                          "attribute %s of @%s is to be a number: options are",
-                          entry->name, c->global->name);
+                          "attribute %s of @%s is to be a number%s", entry->name,
+                          c->global->name,
+                          is_end ? ", or the name of another option" : ": options are");
     if (is_known || !is_number)
         return NULL;
     const char *near = bt_nearest(arena, entry->name, names);
@@ -148,6 +162,10 @@ bt_status choice_check_attributes(bt_ctx *ctx, bt_arena *arena, struct choice *c
     BT_TRY(list_names(arena, c, names));
     for (uint32_t i = 0; i < attrs->n; i++)
         BT_TRY(check_attribute(ctx, arena, c, names, &attrs->at[i]));
+    for (uint32_t i = 0; i < c->noption; i++) {
+        if (!find_number(c, c->option_names[i], &c->options[i]))
+            c->options[i] = NAN;
+    }
     for (uint32_t i = 0; i < c->noption; i++) {
         BT_TRY(check_ends(ctx, arena, c, i));
         if (find_number(c, c->option_names[i], &c->options[i]))

@@ -220,31 +220,11 @@ static bt_status check_loss(struct bt_training *t, const bt_type *result)
 
 /* ---- what the optimizer is given ---- */
 
-/* An optimizer of one shape is for parameters of that shape. */
 static bt_status check_optimizer(struct bt_training *t)
 {
-    const bt_global *global = t->optimizer.global;
-    int64_t dims[BT_MAX_RANK], own[BT_MAX_RANK];
-    uint32_t rank, nown;
-    if (!t->options.folder ||
-        !bt_tensor_static(global->func->block->params[0]->base.type, &nown, own))
-        return NULL;
-    for (uint32_t i = 0; i < t->nparam; i++) {
-        if (bt_tensor_static(t->types[i], &rank, dims) && rank == nown &&
-            memcmp(dims, own, rank * sizeof(*dims)) == 0)
-            continue;
-        bt_text wanted, given;
-        bt_text_init(&wanted, t->arena);
-        bt_text_init(&given, t->arena);
-        bt_print_type(t->ctx, global->func->block->params[0]->base.type, &wanted);
-        bt_print_type(t->ctx, t->types[i], &given);
-        return bt_fail_at(t->ctx, BT_ERR_TYPE, t->optimizer.of->store, global->span,
-                          "@%s is for parameters of type %s, and %s is %s: one for all "
-                          "shapes is @%s<s: Shape>(%%w: Tensor[s, float32], ..)",
-                          global->name, bt_text_get(&wanted) ? wanted.at : "?",
-                          t->params[i].name, bt_text_get(&given) ? given.at : "?",
-                          global->name);
-    }
+    for (uint32_t i = 0; t->options.folder && i < t->nparam; i++)
+        BT_TRY(choice_check_param(t->ctx, t->arena, &t->optimizer, "", t->params[i].name,
+                                  t->types[i]));
     return NULL;
 }
 

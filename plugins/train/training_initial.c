@@ -222,11 +222,15 @@ static bt_status choose_one(struct bt_training *t, const bt_module *lifted, uint
     if (!choice)
         return bt_no_memory();
     t->drawn[i] = choice;
-    return choice_make(t->ctx, t->arena, t->model, "initializer",
-                       named ? named
-                       : all ? all
-                             : presumed,
-                       choice);
+    const char *asked = named ? named : all ? all : presumed;
+    BT_TRY(choice_make(t->ctx, t->arena, t->model, "initializer", asked, choice));
+    bt_text option;
+    bt_text_init(&option, t->arena);
+    bt_text_addf(&option, "initializer %s%s%s: ", named ? t->params[i].name : "",
+                 named ? "=" : "", asked);
+    return bt_text_get(&option) ? choice_check_param(t->ctx, t->arena, choice, option.at,
+                                                     t->params[i].name, t->types[i])
+                                : bt_no_memory();
 }
 
 bt_status training_initial_choose(struct bt_training *t, const bt_module *lifted)

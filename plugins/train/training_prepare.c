@@ -133,6 +133,20 @@ static bt_status check_data(struct bt_training *t, const bt_param *const *data)
     return NULL;
 }
 
+static bt_status refuse_empty(struct bt_training *t, const char *const *known)
+{
+    bt_text text;
+    bt_text_init(&text, t->arena);
+    for (uint32_t i = 0; known[i]; i++)
+        bt_text_addf(&text, "%s%s", i ? ", " : "", known[i]);
+    return bt_text_get(&text)
+               ? bt_fail(t->ctx, BT_ERR_NAME,
+                         "what is to be learned is named, and a name is empty: the "
+                         "parameters of @%s are %s",
+                         t->entry, text.at)
+               : bt_no_memory();
+}
+
 /* Each name of those that alone are to be learned is one. */
 static bt_status check_learned(struct bt_training *t, uint32_t n,
                                const bt_param *const *params)
@@ -147,6 +161,8 @@ static bt_status check_learned(struct bt_training *t, uint32_t n,
         uint32_t k = 0;
         while (k < n && strcmp(known[k], names[i]) != 0)
             k++;
+        if (!*names[i])
+            return refuse_empty(t, known);
         if (k == n)
             return bt_fail(t->ctx, BT_ERR_NAME, "@%s has no parameter %s to learn%s",
                            t->entry, names[i],

@@ -84,7 +84,11 @@ def check_choice(runs):
 def check_refused(runs):
     for words, name in [("did you mean `@initializer.he_normal`", "he_norml"), ("@main has no parameter ww; did you mean w", "ww=he_normal"),
                         ("no attribute `scal`; did you mean `scale`", "normal{scal=1}"), ("is no name of an initializer", "a b"),
-                        ("@initializer.none is no initializer: it takes 1 of 2 tensors, and such", "w=none"), ("shape must have two axes or more", "beta=he_normal")]:
+                        ("@initializer.none is no initializer: it takes 1 of 2 tensors, and such", "w=none"), ("shape must have two axes or more", "beta=he_normal"),
+                        ("initializer beta=orthogonal: @initializer.orthogonal is for parameters of type Tensor[(m, n), float32], and beta is Tensor[(40), float32]",
+                         "beta=orthogonal"),
+                        ("and beta is Tensor[(40), float32]: one for all shapes is @initializer.ramp<s: Shape>(%key: ", "beta=ramp"),
+                        ("initializer.uniform: high is 0, and is to be 1 or more", "uniform{low=1, high=0}")]:
         runs.refused(words, "train", "model.baton", "--data", "data.npz", "--batch", 4, "--initializer", name, "-o", "x")
 
 

@@ -32,6 +32,10 @@ def check_names(runs):
                  "--loss", "focl", env=env)
     runs.refused("error: neither the model nor a library has @loss.xyzzy: `baton list losses` shows", "train", *data, "--loss", "xyzzy", env=env)
     runs.refused("@main has no constant q that could stay one, and no such parameter: it has x, w, b", "train", *data, "--fixed", "q")
+    for schedule, words in [("steps{factor=-1}", "schedule.steps: factor is -1, and is to be 0 or more"), ("linear{last=-1}", "last is -1, and is to be 0 or more"),
+                            ("cosine{last=-1}", "last is -1, and is to be 0 or more")]:
+        runs.refused(words, "train", *data, "--schedule", schedule)
+    runs.refused("a name is empty: the parameters of @main are w, b", "train", *data, "--learn", "")
     runs.refused("no parameter w,b to learn: each name is given by itself, --learn A --learn B", "train", *data, "--learn", "w,b")
     done = runs.train(*data[:3], "--loss", "cross_entropy", "--optimizer", "momentum", "--optimizer", "adam{rate=0.1}", "--epochs", 1, "-o", "twice")
     runs.check("note: --optimizer is given more than once: the last, adam{rate=0.1}, counts" in done.stderr and "--loss" not in done.stderr, done.stderr)
@@ -44,6 +48,7 @@ def check_names(runs):
     for defaults, message in [("gama=2f", "mine.baton:3:1: error: attribute gama of @loss.focal is the default of no option, nor an end of one (NAME_low, "
                                           "NAME_high); did you mean gamma"),
                               ("gamma=2f, gamma_hihg=3f", "attribute gamma_hihg of @loss.focal is the default of no option"),
+                              ('gamma=2f, gamma_low="delta"', "attribute gamma_low of @loss.focal is to be a number, or the name of another option"),
                               ('gamma="2"', "attribute gamma of @loss.focal is to be a number: options are"),
                               ("gamma=2f, gamma_high=1f", "loss.focal: gamma is 2, and is to be 1 or less")]:
         kit.write("loss/mine.baton", LOSSES.replace("%gamma: float32)", f"%gamma: float32, {defaults})"))

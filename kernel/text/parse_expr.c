@@ -313,8 +313,10 @@ static bt__draft *parse_infix(bt__parser *p, uint32_t level)
         if (!operands[1])
             return NULL;
         left = bt__call_op(p, infix->op, &token, 2, operands);
-        if (left)
-            left->place.offset = start;
+        if (!left)
+            return NULL;
+        left->place.offset = start;
+        left->place.nbytes = p->end - start;
     }
     return left;
 }

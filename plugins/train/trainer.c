@@ -35,6 +35,16 @@ static void training_close(bt_training *t)
     bt_arena_destroy(t->arena);
 }
 
+/* What has no part in an evaluation. */
+static void forget_steps(bt_training_options *options)
+{
+    options->optimizer = options->schedule = NULL;
+    options->learned = NULL;
+    options->clip = options->loss_scale = 0;
+    options->scale_steps = 0;
+    options->nmicro = 1;
+}
+
 static bt_status training_open(bt_ctx *ctx, const bt_module *model,
                                const bt_training_options *options, size_t nbytes,
                                bt_training **out)
@@ -48,6 +58,8 @@ static bt_status training_open(bt_ctx *ctx, const bt_module *model,
     *t = (bt_training){ .ctx = ctx, .arena = arena };
     memcpy(&t->options, options,
            nbytes < sizeof(t->options) ? nbytes : sizeof(t->options));
+    if (t->options.only_evaluates)
+        forget_steps(&t->options);
     t->nmicro = t->options.nmicro ? t->options.nmicro : 1;
     bt_status status = training_options_check(t);
     t->options.loss_scale = t->options.loss_scale > 0 ? t->options.loss_scale : 1;
@@ -277,6 +289,9 @@ static bt_status training_step(bt_training *t, bt_tensor *const *batches,
     bt_training_result sum;
     int is_fine = 0;
     BT_TRY(check_batches(t, batches, t->nmicro));
+    if (!t->stepping)
+        return bt_fail(t->ctx, BT_ERR_ARGUMENT,
+                       "a training that only evaluates takes no steps");
     while (!is_fine) {
         const void *mark = bt_arena_mark(bt_ctx_scratch(t->ctx));
         bt_status status = try_step(t, batches, &sum, &is_fine);
@@ -292,12 +307,27 @@ static bt_status training_step(bt_training *t, bt_tensor *const *batches,
     return NULL;
 }
 
+/* Nothing was drawn: what the model lacks, a file has. */
+static bt_status check_values(const struct bt_training *t)
+{
+    for (uint32_t i = 0; t->options.only_evaluates && !t->is_loaded && i < t->nheld;
+         i++) {
+        if (!t->is_constant[i])
+            return bt_fail(t->ctx, BT_ERR_ARGUMENT,
+                           "parameter %s has no value to evaluate @%s by: a file of what "
+                           "was learned brings it (--initialise)",
+                           t->params[i].name, t->entry);
+    }
+    return NULL;
+}
+
 static bt_status training_evaluate(bt_training *t, bt_tensor *const *batch,
                                    bt_training_result *out)
 {
     struct args args;
     const void *mark = bt_arena_mark(bt_ctx_scratch(t->ctx));
     BT_TRY(check_batches(t, batch, 1));
+    BT_TRY(check_values(t));
     if (!start_args(t, &args))
         return bt_no_memory();
     add_args(&args, t->nheld, t->now);

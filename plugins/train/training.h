@@ -51,6 +51,7 @@ struct bt_training {
     struct choice **drawn; /* of each parameter: how it is drawn; NULL: it is not */
     bt_program *stepping, *adding, *evaluating, *ordering;
     const bt_training_note *notes; /* of the checkpoint that was loaded; NULL: none was */
+    int is_loaded;                 /* from a file, with notes or not */
 };
 
 static inline const bt_func *training_model(const bt_module *lifted)

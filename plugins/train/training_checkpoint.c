@@ -368,6 +368,7 @@ static bt_status load(bt_training *t, const char *path, const bt_file *bytes,
         BT_TRY(load_place(t, path, file.notes));
     BT_TRY(take_values(t, n, found));
     t->notes = file.notes;
+    t->is_loaded = 1;
     return NULL;
 }
 

@@ -216,8 +216,8 @@ static bt_status choose_one(struct bt_training *t, const bt_module *lifted, uint
         fill(t->now[i], is_one ? 1 : 0);
         return NULL;
     }
-    if (!t->options.folder)
-        return NULL; // nothing is compiled: a file has its value
+    if (!t->options.folder || t->options.only_evaluates)
+        return NULL; // nothing draws: a file has its value
     struct choice *choice = BT_NEW(t->arena, struct choice);
     if (!choice)
         return bt_no_memory();

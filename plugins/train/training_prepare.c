@@ -198,7 +198,7 @@ static bt_status make_params(struct bt_training *t, const bt_module *lifted,
     const uint32_t n = func->block->nparam;
     int64_t dims[BT_MAX_RANK];
     uint32_t rank;
-    if (n == t->ninput + t->nmoment)
+    if (n == t->ninput + t->nmoment && !t->options.only_evaluates)
         return bt_fail_at(
             t->ctx, BT_ERR_UNSUPPORTED, lifted->store, func->span,
             "@%s has nothing to learn: neither constants of float32 with an "
@@ -215,7 +215,7 @@ static bt_status make_params(struct bt_training *t, const bt_module *lifted,
     BT_TRY(check_data(t, func->block->params));
     BT_TRY(check_learned(t, n - t->ninput, params));
     find_places(t, n - t->ninput, moment_of, params);
-    if (!t->nparam)
+    if (!t->nparam && !t->options.only_evaluates)
         return bt_fail(t->ctx, BT_ERR_NAME, "@%s: no parameter is left to learn",
                        t->entry);
     for (uint32_t i = 0; i < n; i++) {

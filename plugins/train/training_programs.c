@@ -42,6 +42,8 @@ static bt_status write_text(struct bt_training *t)
 bt_status training_programs_open(struct bt_training *t)
 {
     BT_TRY(write_text(t));
+    if (t->options.only_evaluates)
+        return open_entry(t, "train.evaluate", &t->evaluating);
     BT_TRY(training_initial_draw(t));
     BT_TRY(open_entry(t, "train.step", &t->stepping));
     if (t->nmicro > 1)

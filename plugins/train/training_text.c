@@ -34,11 +34,11 @@ static void add_params(const struct writer *w, const char *prefix)
     }
 }
 
-/* ", %m0: Tensor[..], .." */
+/* ", %m0: Tensor[..], .."; what stands first has no comma before it */
 static void add_moments(const struct writer *w, const char *prefix)
 {
     for (uint32_t i = 0; i < w->t->nmoment; i++) {
-        bt_text_addf(w->out, ", %%%s%u: ", prefix, i);
+        bt_text_addf(w->out, "%s%%%s%u: ", w->t->nparam + i ? ", " : "", prefix, i);
         add_type(w, w->t->types[w->t->nparam + i]);
     }
 }
@@ -46,9 +46,10 @@ static void add_moments(const struct writer *w, const char *prefix)
 /* ", %f0: Tensor[..], .." */
 static void add_fixed(const struct writer *w)
 {
+    const uint32_t before = w->t->nparam + w->t->nmoment;
     for (uint32_t i = 0; i < w->t->nfixed; i++) {
-        bt_text_addf(w->out, ", %%f%u: ", i);
-        add_type(w, w->t->types[w->t->nparam + w->t->nmoment + i]);
+        bt_text_addf(w->out, "%s%%f%u: ", before + i ? ", " : "", i);
+        add_type(w, w->t->types[before + i]);
     }
 }
 
@@ -66,7 +67,7 @@ static void add_states(const struct writer *w)
 static void add_batch(const struct writer *w)
 {
     for (uint32_t i = 0; i < w->t->ninput; i++) {
-        bt_text_addf(w->out, ", %%x%u: ", i);
+        bt_text_addf(w->out, "%s%%x%u: ", w->t->nheld + i ? ", " : "", i);
         add_type(w, w->t->inputs[i]);
     }
     const bt_training_options *o = &w->t->options;
@@ -166,8 +167,7 @@ static void add_model(const struct writer *w, const char *name, int is_tuple,
 static void add_loss(const struct writer *w)
 {
     const struct bt_training *t = w->t;
-    const bt_func *model = training_model(t->model);
-    const bt_list_type *tuple = bt_as_tuple_type(model->result);
+    const bt_list_type *tuple = bt_as_tuple_type(training_model(t->model)->result);
     const int differs = t->has_key || t->nmoment;
     bt_text_addf(w->out, "\ndef @train.loss(");
     add_params(w, "p");
@@ -186,13 +186,19 @@ static void add_loss(const struct writer *w)
     bt_text_addf(w->out, "], keep=[0, 1");
     for (uint32_t i = 0; i < t->nmoment; i++)
         bt_text_addf(w->out, ", %u", 3 + i);
-    bt_text_addf(w->out, "]);\n\ndef @train.evaluate(");
+    bt_text_addf(w->out, "]);\n");
+}
+
+static void add_evaluation(const struct writer *w)
+{
+    const bt_type *result = training_model(w->t->model)->result;
+    bt_text_addf(w->out, "\ndef @train.evaluate(");
     add_params(w, "p");
     add_moments(w, "m");
     add_fixed(w);
     add_batch(w);
     bt_text_addf(w->out, ")");
-    add_model(w, TRAINING_MODEL, tuple != NULL, "", 0);
+    add_model(w, TRAINING_MODEL, bt_as_tuple_type(result) != NULL, "", 0);
     bt_text_addf(w->out, ")\n}\n");
 }
 
@@ -426,7 +432,7 @@ static bt_status keep_called(struct bt_training *t, bt_module **out)
     if (!roots || !kept)
         return bt_no_memory();
     roots[0] = TRAINING_MODEL;
-    roots[1] = "train.training";
+    roots[1] = t->options.only_evaluates ? NULL : "train.training";
     roots[2] = own_name(&t->loss);
     roots[3] = own_name(&t->optimizer);
     roots[4] = own_name(&t->schedule);
@@ -453,6 +459,7 @@ static bt_status keep_called(struct bt_training *t, bt_module **out)
 bt_status training_text(struct bt_training *t, int whole, bt_text *out)
 {
     char dtype[BT_DTYPE_NAME_SIZE];
+    const int evaluates = t->options.only_evaluates != 0;
     const struct writer w = {
         t, out, bt_dtype_name(t->options.label_dtype, dtype, sizeof(dtype))
     };
@@ -476,16 +483,23 @@ bt_status training_text(struct bt_training *t, int whole, bt_text *out)
         return bt_no_memory();
     const size_t head = head_nbytes(text);
     bt_text_add(out, text, head);
-    bt_text_addf(out, "// One step of training, as it is compiled.\n");
+    bt_text_addf(out, "// %s, as it is compiled.\n",
+                 evaluates ? "An evaluation" : "One step of training");
     add_import(&w, &t->loss);
-    add_import(&w, &t->optimizer);
-    add_import(&w, &t->schedule);
+    if (!evaluates) {
+        add_import(&w, &t->optimizer);
+        add_import(&w, &t->schedule);
+    }
     for (uint32_t i = 0; whole && t->drawn && i < t->nheld; i++)
         add_import(&w, t->drawn[i]);
-    add_loss(&w);
+    if (!evaluates)
+        add_loss(&w);
+    add_evaluation(&w);
     add_count(&w);
-    add_sums(&w);
-    add_step(&w);
+    if (!evaluates) {
+        add_sums(&w);
+        add_step(&w);
+    }
     if (whole)
         training_initial_text(t, out);
     bt_text_addf(out, "\n%s", text + head);

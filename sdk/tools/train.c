@@ -49,6 +49,11 @@ static int read_asked(struct train *t, int64_t *batch)
         return tool_usage(tool,
                           "--resume goes on with parameters, and --initialise begins "
                           "with others: give one of them");
+    t->is_evaluation = option_value(tool, "evaluate") != NULL;
+    if (t->is_evaluation && option_value(tool, "resume"))
+        return tool_usage(tool,
+                          "--evaluate learns nothing, and --resume goes on learning: "
+                          "--initialise FILE brings a checkpoint to evaluate");
     t->nepoch = 10;
     t->seed = 1;
     const struct {
@@ -125,6 +130,8 @@ static int read_data(struct train *t)
     if (test)
         TRY_TOOL(tool,
                  train_data_open(tool->ctx, &files, t->ninput, t->inputs, &t->test));
+    if (t->is_evaluation)
+        return EXIT_OK;
     const int64_t n = train_data_len(t->data), batch = t->nmicro * t->inputs[0].dims[0];
     t->nper_epoch = n / batch;
     t->order = BT_NEWS(bt_ctx_scratch(tool->ctx), int64_t, (size_t)n);
@@ -140,8 +147,12 @@ static int read_data(struct train *t)
 }
 
 /* Nothing that was read is written over. */
-static int check_files(const struct train *t)
+static int check_files(struct train *t)
 {
+    if (t->is_evaluation) {
+        TRY_TOOL(t->tool, make_work_folder(t));
+        return EXIT_OK;
+    }
     const struct written files[] = {
         { tool_text(t->tool, "%s/step.baton", t->folder), "the program of a step" },
         { tool_text(t->tool, "%s/curve.csv", t->folder), "the curve" },
@@ -157,6 +168,8 @@ static int check_files(const struct train *t)
 static int check_folder(struct train *t)
 {
     const char *path;
+    if (t->is_evaluation)
+        return EXIT_OK;
     TRY_TOOL(t->tool, hold_folder(t));
     TRY_TOOL(t->tool, last_checkpoint(t, &path));
     if (path && !option_value(t->tool, "resume"))
@@ -214,6 +227,7 @@ static int open_training(struct train *t)
         .initializers = option_values(tool, "initializer"),
         .learned = option_values(tool, "learn"),
         .precision = option_value(tool, "precision"),
+        .only_evaluates = (uint32_t)t->is_evaluation,
     };
     if (t->test)
         train_data_label(t->test, &test);
@@ -297,8 +311,8 @@ static int train(struct train *t)
     if (!code)
         code = open_training(t);
     if (!code)
-        code = begin_training(t);
-    return code ? code : run_training(t);
+        code = t->is_evaluation ? run_evaluation(t) : begin_training(t);
+    return code || t->is_evaluation ? code : run_training(t);
 }
 
 static int run(struct tool *tool)
@@ -316,6 +330,7 @@ static int run(struct tool *tool)
     bt_arena_destroy(t.kept);
     if (t.hold >= 0)
         close(t.hold);
+    remove_work_folder(&t);
     return code;
 }
 
@@ -361,6 +376,9 @@ static const struct option options[] = {
     { "initialise", 0, "FILE",
       "parameters of this .safetensors file to begin with; with --learn, those that it "
       "names and constants may be missing" },
+    { "evaluate", 0, NULL,
+      "learn nothing: print the loss and accuracy on --data, and on --test; options of "
+      "learning are not looked at" },
     { "json", 0, NULL, "print one JSON object a line" },
     { "entry", 0, "FUNCTION", "function to train (default: main, or the only one)" },
     { "target", 0, "NAME[,NAME]",
@@ -398,12 +416,16 @@ const struct verb verb_train = {
                "(step-N.safetensors, of which the last two stay) and curves (curve.csv,\n"
                "curve.svg). A training that goes on from a checkpoint gives the same bits as\n"
                "one that was never stopped. baton export makes a model of a checkpoint.\n"
+               "With --evaluate nothing is learned or written: a checkpoint (--initialise), or\n"
+               "a model whose parameters are constants, is tried on --data as at inference.\n"
                "\n"
                "Ctrl-C and SIGTERM stop it behind the step at hand, with a checkpoint of that\n"
                "step; the exit code is then 128 and the number of the signal: 130 or 143.",
     .examples = "  baton train lenet.baton --data samples --labels labels --batch 10\n"
                 "  baton train lenet.baton --data samples --labels labels --batch 10 --resume\n"
-                "  baton train lenet.baton --data samples --labels labels --batch 5 -o five",
+                "  baton train lenet.baton --data samples --labels labels --batch 5 -o five\n"
+                "  baton train lenet.baton --data samples --labels labels --evaluate \\\n"
+                "      --initialise lenet.training/step-000000010.safetensors",
     // clang-format on
     .options = options,
     .run = run,

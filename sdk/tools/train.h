@@ -15,6 +15,12 @@ struct point {
     double seconds;               /* since training began, without breaks */
 };
 
+/* What a set of samples was tried with. */
+struct measured {
+    int64_t nsample;    /* 0: it was not given */
+    double loss, right; /* right: a share, or -1 */
+};
+
 /* Of steps. */
 struct sum {
     double loss;
@@ -42,11 +48,13 @@ struct train {
     struct sum since, epoch; /* since the last point, and in the epoch at hand */
     bt_arena *kept; /* for points: what else a step allocates is given back behind it */
     bt_vec(struct point) points;
-    double seconds;   /* before this run */
-    uint64_t start;   /* of this run, ns */
-    uint64_t stepped; /* ns in steps of this run */
-    int64_t begin;    /* the step that this run began with */
-    int is_quiet;     /* --json: lines of objects are all that is printed */
+    double seconds;    /* before this run */
+    uint64_t start;    /* of this run, ns */
+    uint64_t stepped;  /* ns in steps of this run */
+    int64_t begin;     /* the step that this run began with */
+    int is_quiet;      /* --json: lines of objects are all that is printed */
+    int is_evaluation; /* --evaluate: no steps are taken, and `folder` is `work` */
+    char work[256];    /* a folder that goes with this run; "": none */
 };
 
 /* ---- train_folder.c ---- */
@@ -66,6 +74,8 @@ bt_status resume_training(struct train *) BT_MUST_USE;
 /* ---- train_report.c ---- */
 double seconds_of(const struct train *);
 void show_step(const struct train *);
+void show_evaluation(const struct train *, const struct measured *data,
+                     const struct measured *test);
 bt_status add_point(struct train *, double test_loss, double test_right) BT_MUST_USE;
 /* curve.csv and curve.svg, of all points. */
 bt_status write_curves(const struct train *) BT_MUST_USE;
@@ -77,6 +87,16 @@ void draw_curves(const struct train *, bt_text *out);
 
 /* ---- train_loop.c ---- */
 int run_training(struct train *);
+
+/* ---- train_evaluate.c ---- */
+/* The loss of all samples, which is a mean, and the share of them that are right; -1: there are
+ * no classes. */
+bt_status evaluate(struct train *, const struct train_data *, double *loss,
+                   double *right) BT_MUST_USE;
+bt_status make_work_folder(struct train *) BT_MUST_USE;
+void remove_work_folder(const struct train *);
+/* Of --data, and of --test where it is given. */
+int run_evaluation(struct train *);
 
 /* ---- train_model.c ---- */
 /* Reads the first argument, with `batch` samples for a first dim that is open (0: it stays

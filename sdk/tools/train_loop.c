@@ -49,54 +49,6 @@ static bt_status take_step(struct train *t)
     return NULL;
 }
 
-/* ---- an evaluation ---- */
-
-/* Where the greatest number of a row is; of equal ones the first. */
-static int64_t greatest(const bt_tensor *rows, int64_t row, int64_t n)
-{
-    int64_t best = 0;
-    for (int64_t i = 1; i < n; i++) {
-        if (bt_tensor_get(rows, row * n + i) > bt_tensor_get(rows, row * n + best))
-            best = i;
-    }
-    return best;
-}
-
-/* What the model gives for n samples from `at` on. A batch is filled up with the last of them. */
-static bt_status try_samples(struct train *t, int64_t at, int64_t n,
-                             bt_training_result *out)
-{
-    for (int64_t i = 0; i < t->info->batch; i++)
-        train_batch_fill(t->test, t->parts[0], i, at + (i < n ? i : n - 1));
-    return t->trainer->evaluate(t->training, t->parts[0], out);
-}
-
-/* The loss of all samples, which is a mean, and the share of them that are right. */
-static bt_status evaluate(struct train *t, double *loss, double *right)
-{
-    const int64_t n = train_data_len(t->test), batch = t->info->batch,
-                  nclass = t->info->nclass;
-    int64_t nright = 0;
-    *loss = 0;
-    for (int64_t at = 0; at < n; at += batch) {
-        const int64_t here = n - at < batch ? n - at : batch;
-        bt_training_result result;
-        BT_TRY(try_samples(t, at, here, &result));
-        const bt_tensor *rows = bt_object_as_tensor(result.results);
-        for (int64_t i = 0; nclass && rows && i < here; i++)
-            nright += greatest(rows, i, nclass) == train_data_class(t->test, at + i);
-        *loss += result.loss * (double)batch;
-        if (here < batch) { // without what filled it up
-            BT_TRY(try_samples(t, n - 1, 1, &result));
-            if (isfinite(result.loss)) // an infinite one leaves the sum infinite
-                *loss -= result.loss * (double)(batch - here);
-        }
-    }
-    *loss /= (double)n;
-    *right = nclass ? (double)nright / (double)n : -1;
-    return NULL;
-}
-
 /* ---- all of them ---- */
 
 static int is_point(const struct train *t)
@@ -111,7 +63,7 @@ static bt_status after_step(struct train *t, int is_stopped)
     const int is_end = t->info->step % t->nper_epoch == 0;
     double loss = NAN, right = NAN;
     if (is_end && t->test)
-        BT_TRY(evaluate(t, &loss, &right));
+        BT_TRY(evaluate(t, t->test, &loss, &right));
     if (is_point(t))
         BT_TRY(add_point(t, loss, right));
     if (!is_end && !(t->every && t->info->step % t->every == 0) && !is_stopped)

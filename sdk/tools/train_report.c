@@ -113,6 +113,33 @@ bt_status add_point(struct train *t, double test_loss, double test_right)
     return NULL;
 }
 
+/* ---- an evaluation ---- */
+
+static void print_measured(const struct measured *m, const char *before)
+{
+    printf("%lld sample%s  %sloss %.4f", (long long)m->nsample, PLURAL(m->nsample),
+           before, m->loss);
+    if (m->right >= 0)
+        printf("  right %.2f %%", 100 * m->right);
+    printf("\n");
+}
+
+void show_evaluation(const struct train *t, const struct measured *data,
+                     const struct measured *test)
+{
+    if (t->is_quiet) {
+        printf("{\"samples\": %lld, \"loss\": %s, \"accuracy\": %s, \"test_samples\": "
+               "%lld, \"test_loss\": %s, \"test_accuracy\": %s}\n",
+               (long long)data->nsample, number_text(t, data->loss, "null"),
+               number_text(t, data->right, "null"), (long long)test->nsample,
+               number_text(t, test->loss, "null"), number_text(t, test->right, "null"));
+        return;
+    }
+    print_measured(data, "");
+    if (test->nsample)
+        print_measured(test, "test ");
+}
+
 /* ---- curve.csv ---- */
 
 static const char HEAD[] = "epoch,step,loss,accuracy,test_loss,test_accuracy,seconds\n";

@@ -223,6 +223,42 @@ static void test_a_training_without_a_folder_takes_no_steps(void **state)
     close_kit(&kit);
 }
 
+/* What was learned, from a file; options of steps are not looked at. */
+static void test_a_training_that_only_evaluates(void **state)
+{
+    (void)state;
+    char folder[64], path[80];
+    make_folder(folder);
+    snprintf(path, sizeof(path), "%s/a.safetensors", folder);
+    bt_training_options options = options_in(folder);
+    bt_training_result wanted, result;
+    struct kit trained = { .ctx = make_ctx(NULL) }, kit = { .ctx = make_ctx(NULL) };
+    assert_ok(trained.ctx, open_kit(&trained, &options));
+    assert_ok(trained.ctx,
+              trained.trainer->step(trained.training, trained.batch, &wanted));
+    assert_ok(trained.ctx,
+              trained.trainer->evaluate(trained.training, trained.batch, &wanted));
+    assert_ok(trained.ctx, trained.trainer->save(trained.training, path, NULL));
+    options.only_evaluates = 1;
+    options.nmicro = 3;
+    options.clip = 1;
+    options.optimizer = "none of this name";
+    assert_ok(kit.ctx, open_kit(&kit, &options));
+    bt_status status = kit.trainer->step(kit.training, kit.batch, &result);
+    assert_non_null(status);
+    assert_non_null(strstr(status->message, "only evaluates"));
+    status = kit.trainer->evaluate(kit.training, kit.batch, &result);
+    assert_non_null(status);
+    assert_int_equal(status->code, BT_ERR_ARGUMENT);
+    assert_non_null(strstr(status->message, "parameter b has no value"));
+    assert_ok(kit.ctx, kit.trainer->load(kit.training, path, 1));
+    assert_ok(kit.ctx, kit.trainer->evaluate(kit.training, kit.batch, &result));
+    assert_true(result.loss == wanted.loss && result.nright == wanted.nright);
+    close_kit(&trained);
+    close_kit(&kit);
+    remove_folder(folder);
+}
+
 /* Of any batch of a step, and before anything changes. */
 static void test_a_class_that_the_model_does_not_give_is_an_error(void **state)
 {
@@ -458,6 +494,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_an_application_trains),
     cmocka_unit_test(test_samples_are_in_the_order_of_the_seed),
     cmocka_unit_test(test_a_training_without_a_folder_takes_no_steps),
+    cmocka_unit_test(test_a_training_that_only_evaluates),
     cmocka_unit_test(test_a_class_that_the_model_does_not_give_is_an_error),
     cmocka_unit_test(test_options_out_of_their_range_are_named),
     cmocka_unit_test(test_as_many_parameters_are_data_as_the_model_says),

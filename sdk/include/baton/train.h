@@ -73,6 +73,11 @@ typedef struct bt_training_options {
      * with half of it, down to 1, and after so many that are it doubles. loss_scale is what it
      * begins with, and checkpoints have it. 0: it stays loss_scale. */
     int64_t scale_steps;
+    /* Nothing is learned: only what evaluate runs is compiled, so the model may have nothing to
+     * learn, or no derivative. What parameters begin as is not drawn: those that are no
+     * constants of the model have values once a file is loaded. Optimizer, schedule, clip,
+     * nmicro, loss_scale and `learned` are not looked at. */
+    uint32_t only_evaluates;
 } bt_training_options;
 
 /* A parameter that is learned. */
@@ -121,12 +126,13 @@ typedef struct bt_trainer {
     const bt_training_info *(*info)(bt_training *);
     /* One step: `batches` holds the inputs of nmicro batches, each followed by what the model
      * should give.
-     * errors  BT_ERR_ARGUMENT: a training without a folder; a tensor that is NULL; a class that the
-     *         model does not give; BT_ERR_RUNTIME: something is NaN or infinite, with the place that made it first;
-     *         parameters are what they were before; what bt_program_run gives, after which
-     *         they may be anything */
+     * errors  BT_ERR_ARGUMENT: a training without a folder, or one that only evaluates; a tensor
+     *         that is NULL; a class that the model does not give; BT_ERR_RUNTIME: something is
+     *         NaN or infinite, with the place that made it first; parameters are what they were
+     *         before; what bt_program_run gives, after which they may be anything */
     bt_status (*step)(bt_training *, bt_tensor *const *batches, bt_training_result *out);
-    /* What the model gives for a batch, which is as those of step, and its loss. */
+    /* What the model gives for a batch, which is as those of step, and its loss.
+     * errors  as step; BT_ERR_ARGUMENT: of only_evaluates, a parameter has no value yet */
     bt_status (*evaluate)(bt_training *, bt_tensor *const *batch,
                           bt_training_result *out);
     /* Parameters, the optimizer's state, the number of the step, notes (or NULL): a

@@ -1,7 +1,7 @@
-/* Dims that only the run knows: the way back is of those that the way forward met, and what shows
- * them is kept. Adjoints have the dims of what they are of. A dim that comes from around a path is
- * the same one on its way back, as what the path gives is added to adjoints from around it; each
- * other one comes back with what is kept. */
+/* Dims that only the run knows, or that a caller may not know: the way back is of those that the
+ * way forward met, and what shows them is kept. Adjoints have the dims of what they are of. A dim
+ * that comes from around a path is the same one on its way back, as what the path gives is added
+ * to adjoints from around it; each other one comes back with what is kept. */
 #include "common/checked.h"
 #include "gradients/adjoint_cells.h"
 #include "gradients/adjoint_path.h"
@@ -113,14 +113,26 @@ static int mark_shown(struct open_dims *d, const bt_type *type)
     return any;
 }
 
+/* Who calls a function has the dims that tensors among its parameters show. Those of data alone
+ * may be unknown there, as adjoints of closures hide them; and a cell that is kept does not show
+ * the dims of what it holds. */
+static bt_status show_told(struct adjoint *a, struct open_dims *d)
+{
+    const bt_block *block = a->func->block;
+    for (uint32_t i = 0; !adjoint_touches(a->diff, a->func) && i < block->nparam; i++) {
+        const bt_type *type;
+        BT_TRY(copy_type(&a->copy, block->params[i]->base.type, &type));
+        BT_TRY(show_here(d, type));
+    }
+    return NULL;
+}
+
 bt_status adjoint_keep_dims(struct adjoint *a, struct adjoint_path *path)
 {
     const bt_block *joint = path->joint;
-    struct open_dims d = { .arena = a->copy.arena, .kinds = BT_HAS_OPAQUE };
-    // a cell that is kept does not show the dims of what it holds, those with names neither
-    if (adjoint_touches(a->diff, a->func))
-        d.kinds |= BT_HAS_VAR;
+    struct open_dims d = { .arena = a->copy.arena, .kinds = BT_HAS_OPAQUE | BT_HAS_VAR };
     bt_map_init(&d.dims, d.arena, 0);
+    BT_TRY(show_told(a, &d));
     for (uint32_t i = path->nforward + 1; i < joint->nbinding; i++) {
         if (bt_map_find(&path->live, joint->bindings[i]))
             BT_TRY(note_dims(a, &d, joint->bindings[i]));

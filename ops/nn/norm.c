@@ -189,12 +189,14 @@ static void read(struct text *t, const char *array, const char *along)
     bt_text_addf(&t->text, "])");
 }
 
-/* "d * w" */
+/* "stored(d * w)": the same number wherever it is computed, so that what is taken off cancels. */
 static void read_scaled(struct text *t, const char *along, int has_vector)
 {
+    if (has_vector)
+        bt_text_addf(&t->text, "stored(");
     read(t, "d", along);
     if (has_vector)
-        bt_text_addf(&t->text, " * %s(w[%s])", t->wide, along);
+        bt_text_addf(&t->text, " * %s(w[%s]))", t->wide, along);
 }
 
 static void read_shifted(struct text *t, const char *along)
@@ -214,7 +216,7 @@ static void begin_row(struct text *t)
     bt_text_addf(&t->text, "] = %s(", t->wide);
 }
 
-/* ... times -r^power */
+/* ... times -r^power, if there is a power of r */
 static void begin_mean(struct text *t, uint32_t power)
 {
     begin_row(t);
@@ -260,7 +262,8 @@ static bt_status build_moments(struct text *t, const bt_value *data, double epsi
     return build(t, NULL, r);
 }
 
-/* dx = r * g + ((x - c) * b + a), g = d * w, a = -r * mean g, b = -r^3 * mean(g * (x - c)) */
+/* dx = r * (g - a + (x - c) * b), g = d * w, a = mean g, b = -r^2 * mean(g * (x - c)). What all g
+ * have in common is taken off before r makes it large: of a row of one element nothing is left. */
 static bt_status build_data(struct text *t, const bt_adjoint_call *call,
                             const bt_value *w, const bt_value *c, const bt_value *r,
                             const bt_value **out)
@@ -269,16 +272,15 @@ static bt_status build_data(struct text *t, const bt_adjoint_call *call,
     char place[24];
     begin(t);
     take(t, "d", call->seeds[0], 0);
-    take(t, "r", r, 1);
     if (w)
         take_vector(t, w);
-    begin_mean(t, 1);
+    begin_mean(t, 0);
     read_scaled(t, "k", w != NULL);
     BT_TRY(end_mean(t, &a));
     take_normal(t, call, c, r);
     if (w)
         take_vector(t, w);
-    begin_mean(t, 3);
+    begin_mean(t, 2);
     read_scaled(t, "k", w != NULL);
     bt_text_addf(&t->text, " * ");
     read_shifted(t, "k");
@@ -295,12 +297,12 @@ static bt_status build_data(struct text *t, const bt_adjoint_call *call,
     read(t, "r", "0");
     bt_text_addf(&t->text, " * (");
     read_scaled(t, place, w != NULL);
-    bt_text_addf(&t->text, ") + (");
+    bt_text_addf(&t->text, " - ");
+    read(t, "a", "0");
+    bt_text_addf(&t->text, " + ");
     read_shifted(t, place);
     bt_text_addf(&t->text, " * ");
     read(t, "b", "0");
-    bt_text_addf(&t->text, " + ");
-    read(t, "a", "0");
     bt_text_addf(&t->text, "))");
     return build(t, NULL, out);
 }
@@ -384,6 +386,7 @@ static const bt_op ops[] = {
         .inputs = inputs, .attrs = back_attrs, .attrs_nbytes = sizeof(struct attrs),
         .relate = relate, .write_formula = write_moments,
         .facets = BT_FACET_ROWS(BT_CASES("float32[2, 5], float32[5], float32[5]\n"
+                                         "float32[3, 1], float32[1], float32[1]\n"
                                          "float32[2, 3, 4], float32[3], float32[3] | axis=1, scale=False\n"
                                          "float64[3, 4], float64[4], float64[4] | center=False, epsilon=0.01\n"
                                          "float32[5], float32[5], float32[5]"), BT_FACET("layout", layout),

@@ -12,23 +12,17 @@
  * source  Ioffe, Szegedy 2015; PyTorch BatchNorm2d; ONNX BatchNormalization-15; StableHLO
  *         batch_norm_training
  */
-#include <baton/op.h>
+#include "norm_training_adjoint.h"
 
-struct attrs {
-    int64_t axis;
-    double epsilon;
-    int64_t center, scale;
-    double momentum;
-    int64_t unbiased;
-};
 static const bt_attr attrs[] = {
-    BT_ATTR(struct attrs, axis, INT, "1", "axis that gamma and beta lie along"),
-    BT_ATTR(struct attrs, epsilon, FLOAT, "1e-05", "added to the variance"),
-    BT_ATTR(struct attrs, center, BOOL, "True", "add beta"),
-    BT_ATTR(struct attrs, scale, BOOL, "True", "multiply by gamma"),
-    BT_ATTR(struct attrs, momentum, FLOAT, "0.1",
+    BT_ATTR(struct norm_training_attrs, axis, INT, "1",
+            "axis that gamma and beta lie along"),
+    BT_ATTR(struct norm_training_attrs, epsilon, FLOAT, "1e-05", "added to the variance"),
+    BT_ATTR(struct norm_training_attrs, center, BOOL, "True", "add beta"),
+    BT_ATTR(struct norm_training_attrs, scale, BOOL, "True", "multiply by gamma"),
+    BT_ATTR(struct norm_training_attrs, momentum, FLOAT, "0.1",
             "weight of the batch in the new moments"),
-    BT_ATTR(struct attrs, unbiased, BOOL, "True",
+    BT_ATTR(struct norm_training_attrs, unbiased, BOOL, "True",
             "the new variance is an estimate: squares by n - 1, not by n"),
     { 0 },
 };
@@ -43,7 +37,7 @@ static const bt_op_input inputs[] = {
 
 static bt_status relate(bt_solver *s, const bt_relation_call *r)
 {
-    const struct attrs *a = r->attrs;
+    const struct norm_training_attrs *a = r->attrs;
     bt_store *store = bt_relation_store(s);
     bt_tensor_parts data, vector;
     uint32_t axis;
@@ -70,7 +64,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
 
 static void write(bt_formula *f, const bt_formula_call *call)
 {
-    const struct attrs *a = call->attrs;
+    const struct norm_training_attrs *a = call->attrs;
     const uint32_t rank = bt_formula_rank(f, call->args[0]),
                    axis = bt_formula_axis(f, a->axis, rank);
     const char *wide =
@@ -112,14 +106,15 @@ static const bt_op ops[] = {
     {
         .name = "nn.batch_norm_training", .revision = 1, .source = "Ioffe, Szegedy 2015; ONNX BatchNormalization-15",
         .doc = "Normalises by the means and variances of the batch.\nGives (y, new_mean, new_var), the moving moments moved toward those of the batch.",
-        .inputs = inputs, .attrs = attrs, .attrs_nbytes = sizeof(struct attrs),
+        .inputs = inputs, .attrs = attrs, .attrs_nbytes = sizeof(struct norm_training_attrs),
         .relate = relate, .write_formula = write,
         .facets = BT_FACET_ROWS(BT_CASES(
             "float32[2, 3, 4], float32[3], float32[3], float32[3], float32[3] = 0.1..2\n"
             "float32[5, 3], float32[3], float32[3], float32[3], float32[3] = 0.1..2 | axis=-1, scale=False, momentum=0.5, unbiased=False\n"
             "float64[2, 3], float64[2], float64[2], float64[2], float64[2] = 0.1..2 | axis=0, center=False, epsilon=0.1\n"
             "float16[4, 2, 2, 3], float16[2], float16[2], float16[2], float16[2] = 0.1..2\n"
-            "float32[1, 2, 5], float32[2], float32[2], float32[2], float32[2] = 0.1..2"), BT_FACET("layout", layout)),
+            "float32[1, 2, 5], float32[2], float32[2], float32[2], float32[2] = 0.1..2\n"
+            "float32[1, 3, 1], float32[3], float32[3], float32[3], float32[3] = 0.1..2"), BT_FACET("layout", layout), BT_FACET("gradient", norm_training_gradient)),
     },
     { 0 },
 };

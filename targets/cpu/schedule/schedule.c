@@ -10,6 +10,7 @@
 #include "join.h"
 #include "lanes.h"
 #include "narrow.h"
+#include "open_sums.h"
 #include "planes.h"
 #include "split.h"
 #include "touch.h"
@@ -187,69 +188,6 @@ bt_status cpu_lower(bt_ctx *ctx, bt_arena *arena, const char *name, bt_graph *gr
     return bt_loops_lower_with(ctx, arena, name, graph, &options, out);
 }
 
-/* ---- dims that are known at the call only ---- */
-
-/* Whether the order of the terms shows in the result, and depends on what numbers would be
- * there: products that tiles do not sum, prefixes, which become scans, logarithms. What goes
- * to places that elements say is taken one after the other. */
-static int depends_on_numbers(bt_graph *graph, const bt_array *stage,
-                              const bt_node *reduce)
-{
-    int is_float = (BT_CLASS_BITS_FLOAT & 1u << BT_DTYPE_CLASS(reduce->dtype)) != 0;
-    int is_prefix = 0;
-    for (uint32_t i = 0; i < reduce->nindex; i++)
-        is_prefix |=
-            bt_node_number(reduce->args[2 + i]) < 0 && !bt_node_is_true(reduce->args[0]);
-    return is_float &&
-           (reduce->which == BT_REDUCER_LOGSUMEXP || cpu_sums_products(reduce) ||
-            (is_prefix &&
-             (reduce->which == BT_REDUCER_SUM || reduce->which == BT_REDUCER_PROD) &&
-             bt_reduce_is_scatter(graph, stage, reduce) != 1));
-}
-
-static int has_order(bt_graph *graph, const bt_array *stage, const bt_node *node,
-                     uint8_t *seen)
-{
-    if (!node->reduces || seen[node->id])
-        return 0;
-    seen[node->id] = 1;
-    if (node->kind == BT_NODE_REDUCE && depends_on_numbers(graph, stage, node))
-        return 1;
-    for (uint32_t i = 0; i < node->narg; i++) {
-        if (has_order(graph, stage, node->args[i], seen))
-            return 1;
-    }
-    return 0;
-}
-
-/* A schedule chooses the order of terms by extents. Without their numbers it could not
- * choose the one that it would choose with them. */
-static bt_status check_sums(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *config,
-                            const char *name, bt_graph *graph, uint32_t nopen)
-{
-    const uint32_t narray = graph->narray, nnode = graph->nnode;
-    uint8_t *seen = nopen ? BT_NEWS(arena, uint8_t, nnode) : NULL;
-    if (!nopen)
-        return NULL;
-    if (!seen)
-        return bt_no_memory();
-    for (uint32_t i = graph->ninput; i < narray; i++) {
-        const bt_array array = *graph->arrays[i];
-        struct cpu_tiling tiling;
-        if (!has_order(graph, &array, array.body, seen))
-            continue;
-        BT_TRY(cpu_contract_tiling(graph, &array, config, &tiling));
-        graph->narray = narray; // of factors only the tiling is needed
-        if (!tiling.is_column)
-            return bt_fail(ctx, BT_ERR_UNSUPPORTED,
-                           "%s: dim %s is known at the call only, and the order in which "
-                           "floats are summed depends on it",
-                           name, graph->dims[0]->name);
-        memset(seen, 0, nnode); // another stage may have the same sum
-    }
-    return NULL;
-}
-
 /* ---- choosing ---- */
 
 /* Ways to make a schedule, the first of which is taken where estimates are equal. Stages
@@ -283,12 +221,12 @@ struct chooser {
     bt_status refused;         /* why a candidate cannot be made */
 };
 
-static uint32_t count_open(const bt_func *func, const bt_type_param *dims)
+static int has_open(const bt_func *func, const bt_type_param *dims)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < func->nvar; i++)
         n += !dims || dims[i].low < dims[i].high;
-    return n;
+    return n != 0;
 }
 
 static bt_status try_candidate(struct chooser *c, const struct candidate *candidate)
@@ -310,8 +248,8 @@ static bt_status try_candidate(struct chooser *c, const struct candidate *candid
         return NULL;
     options.order = made.order;
     BT_TRY(cpu_contract(c->ctx, c->arena, c->config, name, graph, &options, &loops));
-    BT_TRY(check_sums(c->ctx, c->arena, c->config, name, graph,
-                      count_open(c->primitive, c->dims)));
+    if (has_open(c->primitive, c->dims))
+        BT_TRY(cpu_check_open_sums(c->ctx, c->arena, c->config, name, graph));
     cpu_kept_list kept = { 0 }; // the same whichever candidate
     if (c->kept && !cpu_keep(loops, c->primitive, &kept))
         return bt_loops_why(loops);
@@ -430,11 +368,10 @@ static bt_status wants_one(const struct chooser *c, const bt_type_param *dims, i
     const uint32_t narray = graph->narray;
     for (uint32_t i = graph->ninput; i < narray; i++) {
         const bt_array stage = *graph->arrays[i];
-        uint8_t *seen = BT_NEWS(c->arena, uint8_t, graph->nnode);
         struct cpu_tiling tiling;
-        if (!seen)
-            return bt_no_memory();
-        if (!has_order(graph, &stage, stage.body, seen))
+        int has_sum;
+        BT_TRY(cpu_has_open_sum(c->arena, graph, &stage, &has_sum));
+        if (!has_sum)
             continue;
         sums = 1;
         BT_TRY(cpu_contract_tiling(graph, &stage, c->config, &tiling));

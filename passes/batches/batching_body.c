@@ -194,6 +194,16 @@ static bt_status make_call(struct batching *b, const bt_call *call, const bt_val
     return *out ? NULL : batching_each(b, &call->base, out);
 }
 
+/* What a function gives may be the same for all examples, as data is, whatever it takes. */
+static int takes_examples(const struct batching *b, const bt_value *old)
+{
+    const bt_call *call = bt_as_call(old);
+    int takes = batching_mask(b, old) != NULL;
+    for (uint32_t i = 0; bt_call_global(b->vmap->module, call) && i < call->narg; i++)
+        takes |= batching_mask(b, call->args[i]) != NULL;
+    return takes;
+}
+
 bt_status batching_binding(struct copy *c, const bt_value *old, int *done)
 {
     struct batching *b = c->state;
@@ -206,7 +216,7 @@ bt_status batching_binding(struct copy *c, const bt_value *old, int *done)
         BT_TRY(make_if(b, bt_as_if(old), &now));
     else if (old->kind == BT_VALUE_MATCH)
         BT_TRY(make_branch(b, old, &now));
-    else if (!batching_mask(b, old))
+    else if (!takes_examples(b, old))
         return NULL;
     else if (old->kind == BT_VALUE_TUPLE)
         BT_TRY(make_tuple(b, bt_as_tuple(old), &now));

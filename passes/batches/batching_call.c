@@ -101,18 +101,26 @@ static bt_status to_front(struct copy *c, const bt_value *value, int64_t axis,
     return bt_build_tuple(c->b, tuple->n, fields, out);
 }
 
+/* What axis 0 of a tensor in it is; NULL: there is none. */
+static const bt_type *first_dim(const bt_type *type)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    const bt_type *found = shape ? shape->dims[0] : NULL;
+    for (uint32_t i = 0; tuple && !found && i < tuple->n; i++)
+        found = first_dim(tuple->at[i]);
+    return found;
+}
+
 /* The number of examples. */
 static const bt_type *size_of(const bt_value *const *args, const bt_call *call)
 {
-    for (uint32_t i = 1; i < call->narg; i++) {
-        const bt_type *type = args[i]->type;
-        const bt_list_type *tuple;
-        while ((tuple = bt_as_tuple_type(type)) && tuple->n)
-            type = tuple->at[0];
-        if (axis_of(call, i - 1) >= 0 && bt_tensor_shape(type))
-            return bt_tensor_shape(type)->dims[0];
+    const bt_type *found = NULL;
+    for (uint32_t i = 1; !found && i < call->narg; i++) {
+        if (axis_of(call, i - 1) >= 0)
+            found = first_dim(args[i]->type);
     }
-    return NULL;
+    return found;
 }
 
 static bt_status put_closure(struct batching *b, const bt_call *call,
@@ -131,30 +139,40 @@ static bt_status put_closure(struct batching *b, const bt_call *call,
     return batching_widen(b, *out, batching_mask(b, block->result), full, out);
 }
 
-/* What dims of the arguments say of the function's parameters. mask: of the arguments' tensors,
- * which have the examples as axis 0. */
-static void find_terms(const bt_type *param, const bt_type *given, const uint8_t **mask,
-                       const bt_type **terms)
+/* What a term that is given says of the function's parameters. */
+static void find_in(const bt_type *param, const bt_type *given, const bt_type **terms)
 {
     const bt_list_type *fields = bt_as_list_type(param), *others = bt_as_list_type(given);
     const bt_shape_type *shape = bt_tensor_shape(param), *dims = bt_tensor_shape(given);
-    const int is_tuple = bt_as_tuple_type(param) != NULL;
-    static const uint8_t same[1];
-    for (uint32_t i = 0; fields && others && i < fields->n && i < others->n; i++) {
-        const uint8_t *none = same;
-        find_terms(fields->at[i], others->at[i], is_tuple ? mask : &none, terms);
-    }
-    const uint32_t more = is_tuple ? 0 : *(*mask)++;
-    for (uint32_t i = 0; shape && dims && dims->n == shape->n + more && i < shape->n;
-         i++) {
-        const uint8_t *none = same;
-        find_terms(shape->dims[i], dims->dims[i + more], &none, terms);
-    }
+    for (uint32_t i = 0; fields && others && i < fields->n && i < others->n; i++)
+        find_in(fields->at[i], others->at[i], terms);
+    for (uint32_t i = 0; shape && dims && dims->n == shape->n && i < shape->n; i++)
+        find_in(shape->dims[i], dims->dims[i], terms);
     if (param->kind == BT_TYPE_BOUND) {
         const bt_bound_type *bound = (const bt_bound_type *)(const void *)param;
         if (!bound->depth && !terms[bound->index])
             terms[bound->index] = given;
     }
+}
+
+/* What an argument says of them. mask: of its leaves, which have the examples as axis 0. */
+static void find_terms(const bt_type *param, const bt_type *given, const uint8_t **mask,
+                       const bt_type **terms)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(param),
+                       *others = bt_as_tuple_type(given);
+    const bt_shape_type *shape = bt_tensor_shape(param), *dims = bt_tensor_shape(given);
+    if (tuple) {
+        for (uint32_t i = 0; i < tuple->n; i++)
+            find_terms(tuple->at[i], others->at[i], mask, terms);
+        return;
+    }
+    const uint32_t more = *(*mask)++;
+    if (!more)
+        find_in(param, given, terms);
+    for (uint32_t i = 0; more && shape && dims && dims->n == shape->n + 1 && i < shape->n;
+         i++)
+        find_in(shape->dims[i], dims->dims[i + 1], terms);
 }
 
 static bt_status put_global(struct batching *b, const bt_call *call,

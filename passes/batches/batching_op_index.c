@@ -26,7 +26,8 @@ static const bt_node *raise_new(struct raising *r, const bt_node *node)
         BT_NEWS(g->arena, const bt_node *, node->narg + (uint32_t)more);
     if (!args)
         return NULL;
-    args[0] = r->index;
+    if (more)
+        args[0] = r->index;
     for (uint32_t i = 0; i < node->narg; i++) {
         if (!(args[i + (uint32_t)more] = raise(r, node->args[i])))
             return NULL;

@@ -153,6 +153,7 @@ static bt_status make_whole(struct pe *p, const bt_func *func, const bt_func **o
     struct pe_value *value;
     bt_func fields = *func;
     BT_TRY(begin(p));
+    p->made = NULL;
     BT_TRY(pe_activation_create(p, func, NULL, NULL, &at));
     BT_TRY(pe_block_create(p, NULL, &p->block));
     for (uint32_t i = 0; i < func->block->nparam; i++) {
@@ -175,6 +176,7 @@ static bt_status make_version(struct pe *p, struct pe_version *v)
                        .result = v->result,
                        .attrs = func->attrs };
     BT_TRY(begin(p));
+    p->made = v;
     BT_TRY(pe_activation_create(p, func, NULL, NULL, &at));
     BT_TRY(pe_block_create(p, NULL, &p->block));
     at->types = v->types;

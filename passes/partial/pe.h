@@ -103,6 +103,8 @@ struct pe_version {
     const bt_global *of;
     const char *name;
     const bt_type *type;
+    const struct pe_version
+        *within; /* whose body called for it first; NULL: no version */
     /* Of the first call for which it was wanted. */
     struct pe_value *const *args;
     const uint8_t *keeps; /* by argument: what is known of it is part of the version */
@@ -176,6 +178,7 @@ struct pe {
     bt_map equal;          /* hash -> the first closure that has it */
     bt_map taken;          /* names of versions */
     bt_vec(struct pe_version *) versions;
+    const struct pe_version *made; /* at hand; NULL: it is no version */
     bt_vec(struct pe_step) steps;
     struct pe_block *block; /* at hand */
     struct pe_store store_now;

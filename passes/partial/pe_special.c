@@ -4,7 +4,9 @@
 #include "common/names.h"
 #include "partial/pe_pieces.h"
 
-enum { MAX_VERSIONS = 16 }; /* of one function */
+/* Of one function, and each called for by the one before: where a closure that is passed on holds the one
+ * that came, such a chain has no end. */
+enum { MAX_VERSIONS = 16, MAX_CHAIN = 2 };
 
 /* ---- versions ---- */
 
@@ -22,6 +24,15 @@ static struct pe_version *find_version(const struct pe *p, const struct pe_piece
             return v;
     }
     return NULL;
+}
+
+/* Whether a version would be called for by the last one of a chain, or by the function itself. */
+static int ends_chain(const struct pe *p, const bt_global *of)
+{
+    uint32_t n = p->made ? 0 : p->at == of->func ? MAX_CHAIN : 0;
+    for (const struct pe_version *v = p->made; v; v = v->within)
+        n += v->of == of;
+    return n >= MAX_CHAIN;
 }
 
 /* Its type parameters in place of the leaves. */
@@ -176,14 +187,17 @@ bt_status pe_run_version(struct pe *p, struct pe_activation *at, const bt_call *
     if (!v) {
         uint64_t size;
         BT_TRY(pe_size(p, of->func->block, &size));
-        if (nversion >= MAX_VERSIONS || p->reserved + size > p->limit) {
+        if (nversion >= MAX_VERSIONS || ends_chain(p, of) ||
+            p->reserved + size > p->limit) {
             p->met_limit = 1;
             return NULL;
         }
         v = BT_NEW(p->arena, struct pe_version);
         if (!v)
             return bt_no_memory();
-        *v = (struct pe_version){ .of = of, .args = args, .keeps = keeps };
+        *v = (struct pe_version){
+            .of = of, .within = p->made, .args = args, .keeps = keeps
+        };
         BT_TRY(make_version(p, at, call, &s, &leaves, v));
         p->reserved += size;
     }

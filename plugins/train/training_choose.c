@@ -23,9 +23,12 @@ bt_status training_options_check(const struct bt_training *t)
         int is_right;
         const char *wanted;
     } rows[] = {
-        { "clip", o->clip >= 0, FROM_0 },
-        { "loss_scale", o->loss_scale >= 0 && isfinite((float)o->loss_scale),
-          "0 or more, and finite" },
+        { "clip", o->clip == 0 || (float)o->clip > 0, FROM_0 },
+        // a loss that is scaled down further may be a denormal, and then zero
+        { "loss_scale",
+          o->loss_scale == 0 ||
+              (o->loss_scale >= 0x1p-24 && isfinite((float)o->loss_scale)),
+          "0, or 2^-24 or more and finite" },
         { "scale_steps", o->scale_steps >= 0, FROM_0 },
         { "nstep", o->nstep >= 0, FROM_0 },
         { "checkpoint_memory", o->checkpoint_memory >= 0, FROM_0 },

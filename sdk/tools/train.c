@@ -22,7 +22,7 @@ static int read_real(const struct tool *tool, const char *name, double above, do
     if (!text)
         return EXIT_OK;
     const size_t n = bt_number_read(text, &value);
-    if (n && !text[n] && isfinite((float)value) && value > above) {
+    if (n && !text[n] && isfinite((float)value) && (float)value > above) {
         *out = value;
         return EXIT_OK;
     }
@@ -35,10 +35,13 @@ static int read_real(const struct tool *tool, const char *name, double above, do
 static int read_asked(struct train *t, int64_t *batch)
 {
     struct tool *tool = t->tool;
-    static const char *const once[] = { "data",        "labels",    "test",
-                                        "test-labels", "loss",      "optimizer",
-                                        "schedule",    "precision", "initialise",
-                                        "output",      "entry",     NULL };
+    static const char *const once[] = {
+        "data",       "labels",    "test",     "test-labels", "factor",
+        "loss",       "optimizer", "schedule", "clip",        "precision",
+        "loss-scale", "epochs",    "batch",    "accumulate",  "checkpoint-memory",
+        "seed",       "output",    "every",    "initialise",  "entry",
+        "target",     "threads",   NULL
+    };
     int code = EXIT_OK;
     tell_given_twice(tool, once);
     if (!option_value(tool, "data"))

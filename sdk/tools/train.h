@@ -11,7 +11,7 @@
 struct point {
     int64_t epoch, step;
     double loss, right; /* of training since the point before; right: a share, or -1 */
-    double test_loss, test_right; /* NaN: not measured there; test_right -1: no classes */
+    double test_loss, test_right; /* test_right NaN: not measured there; -1: no classes */
     double seconds;               /* since training began, without breaks */
 };
 

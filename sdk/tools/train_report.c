@@ -63,6 +63,14 @@ static const char *number_text(const struct train *t, double x, const char *none
     return text ? text : none;
 }
 
+/* As CSV has it: nothing where there was no test, and nan where it gave no number. */
+static const char *test_loss_text(const struct train *t, const struct point *p)
+{
+    const double x = isnan(p->test_loss) ? (double)NAN : p->test_loss; // without a sign
+    const char *text = isnan(p->test_right) ? "" : tool_text(t->tool, "%.6g", x);
+    return text ? text : "";
+}
+
 static void print_json(const struct train *t, const struct point *p)
 {
     printf("{\"epoch\": %lld, \"step\": %lld, \"loss\": %s, \"accuracy\": %s, "
@@ -81,8 +89,8 @@ static void print_point(const struct train *t, const struct point *p)
            loss_of(&t->epoch));
     if (p->right >= 0)
         printf("  right %.2f %%", 100 * right_of(t, &t->epoch));
-    if (!isnan(p->test_loss))
-        printf("  test loss %.4f", p->test_loss);
+    if (!isnan(p->test_right))
+        printf("  test loss %.4f", isnan(p->test_loss) ? (double)NAN : p->test_loss);
     if (isfinite(p->test_right) && p->test_right >= 0)
         printf("  right %.2f %%", 100 * p->test_right);
     printf("  %.1f s\n", p->seconds);
@@ -158,7 +166,7 @@ bt_status write_curves(const struct train *t)
         const struct point *p = &t->points.at[i];
         bt_text_addf(&text, "%lld,%lld,%s,%s,%s,%s,%.3f\n", (long long)p->epoch,
                      (long long)p->step, number_text(t, p->loss, ""),
-                     number_text(t, p->right, ""), number_text(t, p->test_loss, ""),
+                     number_text(t, p->right, ""), test_loss_text(t, p),
                      number_text(t, p->test_right, ""), p->seconds);
     }
     draw_curves(t, &drawing);
@@ -203,8 +211,9 @@ bt_status read_points(struct train *t, int64_t step)
         p.step = (int64_t)take_number(&at, 0);
         p.loss = take_number(&at, NAN);
         p.right = take_number(&at, -1);
+        const int is_tested = *at != ',';
         p.test_loss = take_number(&at, NAN);
-        p.test_right = take_number(&at, NAN);
+        p.test_right = take_number(&at, is_tested ? -1 : NAN);
         p.seconds = take_number(&at, 0);
         if (p.step > step)
             break;

@@ -39,6 +39,10 @@ def check_names(runs):
     runs.refused("no parameter w,b to learn: each name is given by itself, --learn A --learn B", "train", *data, "--learn", "w,b")
     done = runs.train(*data[:3], "--loss", "cross_entropy", "--optimizer", "momentum", "--optimizer", "adam{rate=0.1}", "--epochs", 1, "-o", "twice")
     runs.check("note: --optimizer is given more than once: the last, adam{rate=0.1}, counts" in done.stderr and "--loss" not in done.stderr, done.stderr)
+    done = runs.train(*data[:3], "--epochs", 2, "--epochs", 1, "--clip", 2, "--clip", 1, "-o", "again")
+    runs.check(all(f"note: --{name} is given more than once: the last, 1, counts" in done.stderr for name in ("epochs", "clip")), done.stderr)
+    runs.refused("--clip takes a finite float32 above 0, not 1e-46", "train", *data, "--clip", "1e-46", code=2)
+    runs.refused("loss_scale", "train", *data, "--loss-scale", "1e-38")
     # What a plugin calls a loss or an optimizer is one.
     done = runs.run("plugin", "check", "org.example.mine", env=env)
     runs.check(done.returncode == 0, done.stdout + done.stderr)
@@ -57,6 +61,14 @@ def check_names(runs):
 
 
 def check_data(runs, x, y):
+    """A test that gives no number is seen."""
+    numpy.savez("nan.npz", x=numpy.where(numpy.arange(len(x))[:, None] == 1, numpy.nan, x).astype(x.dtype), labels=y)
+    words = ["linear.baton", "--data", "data.npz", "--test", "nan.npz", "--epochs"]
+    done = runs.train(*words, 1, "-o", "nan")
+    runs.check("test loss nan" in done.stdout, done.stdout)
+    runs.train(*words, 2, "-o", "nan", "--resume")
+    with open("nan/curve.csv") as file:
+        runs.check([line.split(",")[4] for line in file if line[0].isdigit() and line.split(",")[4]] == ["nan", "nan"], open("nan/curve.csv").read())
     numpy.savez("empty.npz", x=x[:0], labels=y[:0])
     runs.refused("empty.npz holds Tensor[(0, 4), float32]: there are no samples in it", "train", "linear.baton", "--data", "empty.npz", "-o", "x")
     numpy.save("x.npy", x)

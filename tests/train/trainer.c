@@ -323,7 +323,7 @@ static void test_options_out_of_their_range_are_named(void **state)
     o[1].clip = -1;
     o[2].loss_scale = NAN;
     o[3].loss_scale = INFINITY;
-    o[4].loss_scale = -2;
+    o[4].loss_scale = 1e-38;
     o[5].scale_steps = -1;
     o[6].nstep = -1;
     o[7].folder = "";

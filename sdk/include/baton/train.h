@@ -64,7 +64,7 @@ typedef struct bt_training_options {
      * may; parameters, the optimizer and the loss are of float32. NULL: float32. */
     const char *precision;
     /* By which the loss is multiplied before it is differentiated, and gradients are divided after
-     * that: small ones would be zeros in float16. 0: 1 */
+     * that: small ones would be zeros in float16. 2^-24 or more; 0: 1 */
     double loss_scale;
     /* Bytes that tensors of a step may take at once, without parameters, inputs and results:
      * what takes more is computed again (pass fit-memory). 0: as many as they need. */

@@ -132,8 +132,7 @@ cat > open.baton <<'END'
 def @main<n: Dim>(%x: Tensor[(n, 4), float32]) { nn.relu(%x) }
 END
 way own.way 'const bt_node *n = bt_node_dim(g, 0), *at[2] = { bt_node_index(g, 2, n), bt_node_index(g, 1, last->extents[1]) };
-    const bt_node *x = bt_node_read(g, 0, BT_FLOAT32, 2, at), *y = bt_node_scalar(g, BT_SCALAR_EXP, x, 0);
-    last->body = bt_node_reduce(g, BT_REDUCER_SUM, 2, 1, &n, bt_node_bool(g, 1), bt_node_scalar(g, BT_SCALAR_MUL, x, y));'
+    last->body = bt_node_reduce(g, BT_REDUCER_LOGSUMEXP, 2, 1, &n, bt_node_bool(g, 1), bt_node_read(g, 0, BT_FLOAT32, 2, at));'
 expect 0 'note: fused_nn_relu: dim n is known at the call only' 'target cpu does without way own.way for function fused_nn_relu' \
     'by the evaluator: 0' -- "$baton" info open.baton --target cpu --why
 refuse 'own.way .* taken'

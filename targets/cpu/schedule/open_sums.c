@@ -22,6 +22,7 @@ struct search {
     uint32_t nread;
     uint64_t along[MAX_READS];
     int has_more;
+    int is_any; /* products are looked for, whatever takes them */
 };
 
 static void add_read(struct search *s, uint64_t along)
@@ -87,8 +88,8 @@ static int depends_on_numbers(struct search *s, const bt_node *reduce)
             bt_node_number(reduce->args[2 + i]) < 0 && !bt_node_is_true(reduce->args[0]);
     return is_float &&
            (reduce->which == BT_REDUCER_LOGSUMEXP ||
-            (cpu_sums_products(reduce) &&
-             (has_computed_factor(reduce) || has_rows_and_columns(s, reduce))) ||
+            (cpu_sums_products(reduce) && (s->is_any || has_computed_factor(reduce) ||
+                                           has_rows_and_columns(s, reduce))) ||
             (is_prefix &&
              (reduce->which == BT_REDUCER_SUM || reduce->which == BT_REDUCER_PROD) &&
              bt_reduce_is_scatter(s->graph, s->stage, reduce) != 1));
@@ -108,17 +109,24 @@ static int has_order(struct search *s, const bt_node *node)
     return 0;
 }
 
-bt_status cpu_has_open_sum(bt_arena *arena, bt_graph *graph, const bt_array *stage,
-                           int *out)
+static bt_status look(bt_arena *arena, bt_graph *graph, const bt_array *stage, int is_any,
+                      int *out)
 {
     struct search s = { .graph = graph,
                         .stage = stage,
                         .seen = BT_NEWS(arena, uint8_t, graph->nnode),
-                        .met = BT_NEWS(arena, uint8_t, graph->nnode) };
+                        .met = BT_NEWS(arena, uint8_t, graph->nnode),
+                        .is_any = is_any };
     if (!s.seen || !s.met)
         return bt_no_memory();
     *out = has_order(&s, stage->body);
     return NULL;
+}
+
+bt_status cpu_has_products(bt_arena *arena, bt_graph *graph, const bt_array *stage,
+                           int *out)
+{
+    return look(arena, graph, stage, 1, out);
 }
 
 bt_status cpu_check_open_sums(bt_ctx *ctx, bt_arena *arena,
@@ -130,7 +138,7 @@ bt_status cpu_check_open_sums(bt_ctx *ctx, bt_arena *arena,
         const bt_array stage = *graph->arrays[i];
         struct cpu_tiling tiling;
         int has_sum;
-        BT_TRY(cpu_has_open_sum(arena, graph, &stage, &has_sum));
+        BT_TRY(look(arena, graph, &stage, 0, &has_sum));
         if (!has_sum)
             continue;
         BT_TRY(cpu_contract_tiling(graph, &stage, config, &tiling));

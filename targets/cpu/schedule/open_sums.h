@@ -6,8 +6,8 @@
 
 #include "config.h"
 
-/* Whether a stage has a sum whose order depends on numbers, unless tiles take it. */
-bt_status cpu_has_open_sum(bt_arena *, bt_graph *, const bt_array *stage,
+/* Whether a stage has a sum of products of floats, or another one whose order numbers decide. */
+bt_status cpu_has_products(bt_arena *, bt_graph *, const bt_array *stage,
                            int *out) BT_MUST_USE;
 /* A schedule chooses the order of terms by extents. Without their numbers it could not always choose
  * the one that it would choose with them.

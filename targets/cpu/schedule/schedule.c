@@ -370,7 +370,7 @@ static bt_status wants_one(const struct chooser *c, const bt_type_param *dims, i
         const bt_array stage = *graph->arrays[i];
         struct cpu_tiling tiling;
         int has_sum;
-        BT_TRY(cpu_has_open_sum(c->arena, graph, &stage, &has_sum));
+        BT_TRY(cpu_has_products(c->arena, graph, &stage, &has_sum));
         if (!has_sum)
             continue;
         sums = 1;

@@ -427,8 +427,8 @@ const struct verb verb_train = {
     .examples = "  baton train lenet.baton --data samples --labels labels --batch 10\n"
                 "  baton train lenet.baton --data samples --labels labels --batch 10 --resume\n"
                 "  baton train lenet.baton --data samples --labels labels --batch 5 -o five\n"
-                "  baton train lenet.baton --data samples --labels labels --evaluate \\\n"
-                "      --initialise lenet.training/step-000000010.safetensors",
+                "  baton export lenet.baton five/step-000000020.safetensors -o five.baton\n"
+                "  baton train five.baton --data samples --labels labels --evaluate",
     // clang-format on
     .options = options,
     .run = run,

@@ -123,9 +123,10 @@ static inline bt_status strip_call(void *self, const char *callee, uint32_t narg
         run->counted && strncmp(callee, run->counted, strlen(run->counted)) == 0;
     const struct cpu_callee *row = cpu_callee_find(run->isa, callee);
     const struct cpu_form *form = row ? cpu_form_of(row) : NULL;
-    void *p[8];
+    void *p[12];
     int64_t n[24];
-    if (!row || narg != form->naddress + form->ninteger || form->ninteger > 24)
+    if (!row || narg != form->naddress + form->ninteger || form->naddress > BT_COUNT(p) ||
+        form->ninteger > BT_COUNT(n))
         return bt_fail(run->ctx, BT_ERR_VERIFY, "%s is not called so", callee);
     for (uint32_t i = 0; i < form->naddress; i++)
         p[i] = args[i].address;

@@ -93,6 +93,12 @@ bt_status training_mode(struct bt_training *, bt_module *lifted, bt_module **out
  * model, and how a training begins. */
 bt_status training_text(struct bt_training *, int whole, bt_text *out) BT_MUST_USE;
 
+/* ---- training_uses.c ---- */
+/* Whether a parameter is the scale of a norm, a variance that one divides by, or a factor or divisor
+ * wherever it is used. */
+bt_status training_is_factor(const struct bt_training *, const bt_module *lifted,
+                             uint32_t param, int *out) BT_MUST_USE;
+
 /* ---- training_initial.c ---- */
 /* Values of parameters, of those that are not drawn, and how the others are. */
 bt_status training_initial_choose(struct bt_training *,

@@ -2,7 +2,7 @@
  * What parameters begin as, and the order of samples: what a seed decides.
  *     constants        what they are
  *     a named one      by its initializer: "w1=normal{scale=0.1}"
- *     with one axis    ones where it multiplies what a norm gives, else zeros, as it is added
+ *     with one or none ones where it multiplies or divides (training_uses.c), else zeros, as it is added
  *     moments          means zeros, variances ones, whether they move or not
  *     any other        by the initializer for all, else he_uniform
  * What is drawn comes of @train.initial, which has a key for each parameter. No key of a step or of
@@ -110,73 +110,7 @@ static bt_status check_names(struct bt_training *t)
     return names ? NULL : bt_no_memory();
 }
 
-/* ---- what begins as ones ---- */
-
-/* A value that is looked for, and parameters of functions that it is passed on as. */
-struct search {
-    const struct bt_training *t;
-    const bt_module *module;
-    bt_map seen;
-    bt_vec(const bt_value *) values;
-    bt_vec(const bt_func *) funcs; /* that they are parameters of */
-};
-
-static bt_status add_param(struct search *s, const bt_func *func, uint32_t i)
-{
-    const bt_value *value = &func->block->params[i]->base;
-    if (bt_map_find(&s->seen, value))
-        return NULL;
-    return bt_map_put(&s->seen, value, s) && BT_PUSH(s->t->arena, &s->values, value) &&
-                   BT_PUSH(s->t->arena, &s->funcs, func)
-               ? NULL
-               : bt_no_memory();
-}
-
-static bt_status look_at_call(struct search *s, const bt_call *call,
-                              const bt_value *value, int *found)
-{
-    const bt_global *global = bt_call_global(s->module, call);
-    const bt_func *func = global && global->kind == BT_GLOBAL_FUNC && global->func->block
-                              ? global->func
-                              : NULL;
-    for (uint32_t k = 0; k < call->narg; k++) {
-        if (call->args[k] != value)
-            continue;
-        const bt_op_input *input = call->op ? bt_op_input_at(call->op, k) : NULL;
-        if (input &&
-            (strcmp(input->name, "gamma") == 0 || strcmp(input->name, "moving_var") == 0))
-            *found = 1;
-        if (func)
-            BT_TRY(add_param(s, func, k));
-    }
-    return NULL;
-}
-
-/* Whether it multiplies what a norm gives, or is a variance that a norm divides by. */
-static bt_status is_factor(const struct bt_training *t, const bt_module *module,
-                           uint32_t param, int *found)
-{
-    const bt_func *func = training_model(module);
-    struct search s = { .t = t, .module = module };
-    uint32_t place = 0;
-    *found = 0;
-    bt_map_init(&s.seen, t->arena, 0);
-    while (t->places[place] != param)
-        place++;
-    BT_TRY(add_param(&s, func, t->ninput + place));
-    for (uint32_t n = 0; n < s.values.len && !*found; n++) {
-        bt_blocks blocks = { 0 };
-        BT_TRY(bt_block_nested(t->arena, s.funcs.at[n]->block, &blocks));
-        for (uint32_t b = 0; b < blocks.len; b++) {
-            for (uint32_t i = 0; i < blocks.at[b]->nbinding; i++) {
-                const bt_call *call = bt_as_call(blocks.at[b]->bindings[i]);
-                if (call)
-                    BT_TRY(look_at_call(&s, call, s.values.at[n], found));
-            }
-        }
-    }
-    return NULL;
-}
+/* ---- each parameter ---- */
 
 static void fill(bt_tensor *t, float value)
 {
@@ -184,8 +118,6 @@ static void fill(bt_tensor *t, float value)
     for (int64_t i = 0; i < t->nelem; i++)
         at[i] = value;
 }
-
-/* ---- each parameter ---- */
 
 static bt_status take_constant(struct bt_training *t, const bt_global *initial,
                                uint32_t i)
@@ -212,7 +144,7 @@ static bt_status choose_one(struct bt_training *t, const bt_module *lifted, uint
     if (!named && (is_moment || t->now[i]->rank < 2)) {
         int is_one = is_moment && t->is_variance[i - t->nparam];
         if (!is_moment)
-            BT_TRY(is_factor(t, lifted, i, &is_one));
+            BT_TRY(training_is_factor(t, lifted, i, &is_one));
         fill(t->now[i], is_one ? 1 : 0);
         return NULL;
     }

@@ -81,6 +81,21 @@ def check_choice(runs):
         runs.check((kit.read_tensors(runs.last(f"constant{k}"))[0]["w"] == value).all(), f"a constant with {args}")
 
 
+def check_factors(runs):
+    """What is a factor or a divisor wherever it is used begins as one, also behind a number, another shape, or a call."""
+    kit.write("factors.baton", HEAD + """def @main<n: Dim>(%x: Tensor[(n, 1, 6, 6), float32], %w: Tensor[(3, 36), float32], %g: Tensor[(3), float32], %s: float32, %t: float32,
+        %o: Tensor[(3), float32], %p: Tensor[(3), float32], %b: Tensor[(3), float32], %q: Tensor[(3), float32]) {
+    %y = nn.dense(nn.batch_flatten(%x), %w) * expand_dims(%g, axis=0) * %s / %t;
+    @scaled(%y, %o) + %b * 0.5f + %q * %y + %q + %p / abs(%y)
+}
+def @scaled<n: Dim>(%y: Tensor[(n, 3), float32], %o: Tensor[(3), float32], inline=False) { %y * (0.5f * %o) }
+""")
+    runs.train("factors.baton", "--data", "data.npz", "--optimizer", "sgd{rate=0}", "--epochs", 1, "--batch", 4, "-o", "factors")
+    p = kit.read_tensors(runs.last("factors"))[0]
+    for name, value in dict(g=1, s=1, t=1, o=1, p=0, b=0, q=0).items():
+        runs.check((p[name] == value).all(), f"{name} begins as {p[name]}, not {value}")
+
+
 def check_refused(runs):
     for words, name in [("did you mean `@initializer.he_normal`", "he_norml"), ("@main has no parameter ww; did you mean w", "ww=he_normal"),
                         ("no attribute `scal`; did you mean `scale`", "normal{scal=1}"), ("is no name of an initializer", "a b"),
@@ -100,6 +115,7 @@ def main():
         numpy.savez("data.npz", x=random.normal(size=(4, 1, 6, 6)).astype(numpy.float32), labels=random.integers(0, 3, 4))
         check_kinds(runs)
         check_choice(runs)
+        check_factors(runs)
         check_refused(runs)
         os.chdir("/")
     runs.end()

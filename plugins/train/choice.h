@@ -53,6 +53,9 @@ bt_status choice_check_param(bt_ctx *, bt_arena *, const struct choice *,
                              const char *before, const char *name,
                              const bt_type *) BT_MUST_USE;
 
+/* An initializer that goes by what a layer gives and reads: attribute by_axes. */
+int choice_goes_by_axes(const struct choice *);
+
 /* errors  BT_ERR_NAME: neither the model nor the text of a library defines it */
 bt_status choice_known(bt_ctx *, bt_arena *, const bt_module *model,
                        const struct choice_kind *, const char *name) BT_MUST_USE;

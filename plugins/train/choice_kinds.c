@@ -228,6 +228,12 @@ static int takes(const bt_type *type, uint32_t rank, const int64_t *dims)
     return is && shape->n == rank;
 }
 
+int choice_goes_by_axes(const struct choice *c)
+{
+    const bt_dict_entry *said = bt_dict_find(&c->global->func->attrs, "by_axes");
+    return said && said->kind == BT_DICT_BOOL && said->i;
+}
+
 bt_status choice_check_param(bt_ctx *ctx, bt_arena *arena, const struct choice *c,
                              const char *before, const char *name, const bt_type *type)
 {
@@ -235,12 +241,22 @@ bt_status choice_check_param(bt_ctx *ctx, bt_arena *arena, const struct choice *
     int64_t dims[BT_MAX_RANK];
     uint32_t rank;
     bt_text given, wanted, hint;
-    if (!bt_tensor_static(type, &rank, dims) || takes(like->type, rank, dims))
+    if (!bt_tensor_static(type, &rank, dims))
+        return NULL;
+    const int lacks_axes = choice_goes_by_axes(c) && rank < 2;
+    if (!lacks_axes && takes(like->type, rank, dims))
         return NULL;
     bt_text_init(&given, arena);
     bt_text_init(&wanted, arena);
     bt_text_init(&hint, arena);
     bt_print_type(ctx, type, &given);
+    if (lacks_axes)
+        return bt_text_get(&given)
+                   ? bt_fail_at(ctx, BT_ERR_TYPE, c->of->store, c->global->span,
+                                "%s@%s goes by the axes of what a layer gives and reads, "
+                                "and %s is %s",
+                                before, c->global->name, name, given.at)
+                   : bt_no_memory();
     bt_print_type(ctx, like->type, &wanted);
     bt_text_addf(&hint, ": one for all shapes is @%s%s", c->global->name,
                  c->kind->signature);

@@ -14,6 +14,15 @@
 /* Before the number of a parameter: the squares of its gradient, in @train.step. */
 #define TRAINING_SQUARES "squares_of_g"
 
+/* What the model does with a parameter (training_uses.c). */
+struct training_uses {
+    int is_factor; /* the scale of a norm, a variance that one divides by, or a factor or divisor
+                    * wherever it is used */
+    /* Axes of the parameter: those of a batch of matrices, then what a layer gives, what it reads, and
+     * its window. rank 0: no use tells. */
+    uint32_t rank, nbatch, order[BT_MAX_RANK];
+};
+
 struct bt_training {
     bt_ctx *ctx;
     bt_arena *arena;
@@ -47,8 +56,9 @@ struct bt_training {
     bt_tensor
         *scale;    /* of the loss, where it is found in steps; NULL: options.loss_scale */
     int64_t ngood; /* steps since it changed */
-    int64_t ntaken;        /* steps since it was opened */
-    struct choice **drawn; /* of each parameter: how it is drawn; NULL: it is not */
+    int64_t ntaken;             /* steps since it was opened */
+    struct training_uses *uses; /* of each parameter */
+    struct choice **drawn;      /* of each parameter: how it is drawn; NULL: it is not */
     bt_program *stepping, *adding, *evaluating, *ordering;
     const bt_training_note *notes; /* of the checkpoint that was loaded; NULL: none was */
     int is_loaded;                 /* from a file, with notes or not */
@@ -94,10 +104,8 @@ bt_status training_mode(struct bt_training *, bt_module *lifted, bt_module **out
 bt_status training_text(struct bt_training *, int whole, bt_text *out) BT_MUST_USE;
 
 /* ---- training_uses.c ---- */
-/* Whether a parameter is the scale of a norm, a variance that one divides by, or a factor or divisor
- * wherever it is used. */
-bt_status training_is_factor(const struct bt_training *, const bt_module *lifted,
-                             uint32_t param, int *out) BT_MUST_USE;
+bt_status training_uses_find(const struct bt_training *, const bt_module *lifted,
+                             uint32_t param, struct training_uses *out) BT_MUST_USE;
 
 /* ---- training_initial.c ---- */
 /* Values of parameters, of those that are not drawn, and how the others are. */

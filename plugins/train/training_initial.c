@@ -141,10 +141,10 @@ static bt_status choose_one(struct bt_training *t, const bt_module *lifted, uint
     const int is_moment = i >= t->nparam && i < t->nparam + t->nmoment;
     if (!named && constant)
         return take_constant(t, constant, i);
+    BT_TRY(training_uses_find(t, lifted, i, &t->uses[i]));
     if (!named && (is_moment || t->now[i]->rank < 2)) {
-        int is_one = is_moment && t->is_variance[i - t->nparam];
-        if (!is_moment)
-            BT_TRY(training_is_factor(t, lifted, i, &is_one));
+        const int is_one =
+            is_moment ? t->is_variance[i - t->nparam] : t->uses[i].is_factor;
         fill(t->now[i], is_one ? 1 : 0);
         return NULL;
     }
@@ -169,7 +169,8 @@ bt_status training_initial_choose(struct bt_training *t, const bt_module *lifted
 {
     const uint32_t n = t->nheld;
     t->drawn = BT_NEWS(t->arena, struct choice *, n);
-    if (!t->drawn)
+    t->uses = BT_NEWS(t->arena, struct training_uses, n);
+    if (!t->drawn || !t->uses)
         return bt_no_memory();
     BT_TRY(check_attr(t));
     BT_TRY(check_names(t));
@@ -196,10 +197,50 @@ static uint32_t count_drawn(const struct bt_training *t)
     return ndrawn;
 }
 
-static void add_shape(const bt_tensor *like, bt_text *out)
+static void add_numbers(uint32_t n, const int64_t *numbers, bt_text *out)
 {
-    for (uint32_t k = 0; k < like->rank; k++)
-        bt_text_addf(out, "%s%lld", k ? ", " : "", (long long)like->dims[k]);
+    for (uint32_t k = 0; k < n; k++)
+        bt_text_addf(out, "%s%lld", k ? ", " : "", (long long)numbers[k]);
+}
+
+/* One that goes by the axes of a layer draws what it gives, what it reads and its window, in this
+ * order; matrices of a batch are as one that gives what they all do. */
+static void add_drawn(const struct bt_training *t, uint32_t i, bt_text *out)
+{
+    const bt_tensor *like = t->now[i];
+    const struct training_uses own = { 0 }, *uses = choice_goes_by_axes(t->drawn[i])
+                                                        ? &t->uses[i]
+                                                        : &own;
+    int64_t dims[BT_MAX_RANK], axes[BT_MAX_RANK], moved = 0, nrow = 1;
+    for (uint32_t k = 0; k < like->rank; k++) {
+        const uint32_t axis = uses->rank ? uses->order[k] : k;
+        dims[k] = like->dims[axis];
+        axes[axis] = k;
+        moved += axis != k;
+        nrow *= k <= uses->nbatch ? dims[k] : 1;
+    }
+    bt_text_addf(out, "%s%s@%s(random.threefry_fold_in(%%key, %u), zeros(shape=[",
+                 moved ? "transpose(" : "", uses->nbatch ? "reshape(" : "",
+                 t->drawn[i]->global->name, i);
+    if (uses->nbatch) {
+        const int64_t all[] = { nrow, dims[like->rank - 1] };
+        add_numbers(2, all, out);
+    } else {
+        add_numbers(like->rank, dims, out);
+    }
+    bt_text_addf(out, "])");
+    choice_add_options(t->drawn[i], out);
+    bt_text_addf(out, ")");
+    if (uses->nbatch) {
+        bt_text_addf(out, ", newshape=[");
+        add_numbers(like->rank, dims, out);
+        bt_text_addf(out, "])");
+    }
+    if (moved) {
+        bt_text_addf(out, ", axes=[");
+        add_numbers(like->rank, axes, out);
+        bt_text_addf(out, "])");
+    }
 }
 
 void training_initial_text(const struct bt_training *t, bt_text *out)
@@ -214,13 +255,9 @@ void training_initial_text(const struct bt_training *t, bt_text *out)
         for (uint32_t i = 0; i < t->nheld; i++) {
             if (!t->drawn[i])
                 continue;
-            bt_text_addf(
-                out, "    %%p%u = @%s(random.threefry_fold_in(%%key, %u), zeros(shape=[",
-                i, t->drawn[i]->global->name, i);
-            add_shape(t->now[i], out);
-            bt_text_addf(out, "])");
-            choice_add_options(t->drawn[i], out);
-            bt_text_addf(out, "); // %s\n", t->params[i].name);
+            bt_text_addf(out, "    %%p%u = ", i);
+            add_drawn(t, i, out);
+            bt_text_addf(out, "; // %s\n", t->params[i].name);
         }
         bt_text_addf(out, ndrawn > 1 ? "    (" : "    ");
         for (uint32_t i = 0; i < t->nheld; i++) {

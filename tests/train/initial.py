@@ -96,10 +96,33 @@ def @scaled<n: Dim>(%y: Tensor[(n, 3), float32], %o: Tensor[(3), float32], inlin
         runs.check((p[name] == value).all(), f"{name} begins as {p[name]}, not {value}")
 
 
+def check_axes(runs):
+    """What a layer gives and reads is told by the operator that uses the parameter."""
+    model = "def @main<n: Dim>(%x: Tensor[(n, 1, 6, 6), float32], %w: Tensor[(SHAPE), float32]) { %f = nn.batch_flatten(%x); CALL }\n"
+    # a parameter of that shape is, by these axes, what is drawn of (gives, reads, window)
+    for shape, call, like, axes in [
+            ((36, 3), "nn.matmul(%f, %w)", (3, 36), (1, 0)), ((3, 36), "nn.matmul(%f, %w, transpose_b=True)", (3, 36), (0, 1)),
+            ((36, 3), "nn.dense(%f, transpose(%w))", (3, 36), (1, 0)), ((3, 36), "nn.dense(%f, 2f * %w)", (3, 36), (0, 1)),
+            ((36, 3), "transpose(nn.matmul(%w, %f, transpose_a=True, transpose_b=True))", (3, 36), (1, 0)),
+            ((3, 3, 1, 5), "nn.batch_flatten(nn.conv2d(transpose(%x, axes=[0, 2, 3, 1]), %w, data_layout=\"NHWC\", kernel_layout=\"HWIO\"))", (5, 1, 3, 3), (2, 3, 1, 0)),
+            ((1, 5, 3, 3), "nn.batch_flatten(nn.conv2d_transpose(%x, %w))", (5, 1, 3, 3), (1, 0, 2, 3)),
+            ((3, 50), "transpose(take(%w, argmax(%f, axis=1), axis=1))", (50, 3), (1, 0)), ((50, 3), "take(%w, argmax(%f, axis=1), axis=0)", (50, 3), (0, 1)),
+            ((4, 9, 3), "reshape(nn.batch_matmul(reshape(%x, newshape=[4, n, 9]), %w, transpose_b=False), newshape=[n, 12])", (12, 9), None)]:
+        for kind in ["he_uniform", "glorot_normal"]:
+            kit.write("axes.baton", HEAD + model.replace("SHAPE", ", ".join(map(str, shape))).replace("CALL", call))
+            shutil.rmtree("axes", ignore_errors=True)
+            runs.train("axes.baton", "--data", "data.npz", "--optimizer", "sgd{rate=0}", "--epochs", 1, "--batch", 4, "--seed", 9, "--initializer", kind, "-o", "axes")
+            drawn_one = drawn.initial(9, 0, kind, like)
+            want = drawn_one.transpose(axes) if axes else drawn_one.reshape(4, 3, 9).transpose(0, 2, 1)
+            same(runs, kit.read_tensors(runs.last("axes"))[0]["w"], want, f"{kind} of {call}")
+
+
 def check_refused(runs):
     for words, name in [("did you mean `@initializer.he_normal`", "he_norml"), ("@main has no parameter ww; did you mean w", "ww=he_normal"),
                         ("no attribute `scal`; did you mean `scale`", "normal{scal=1}"), ("is no name of an initializer", "a b"),
-                        ("@initializer.none is no initializer: it takes 1 of 2 tensors, and such", "w=none"), ("shape must have two axes or more", "beta=he_normal"),
+                        ("@initializer.none is no initializer: it takes 1 of 2 tensors, and such", "w=none"),
+                        ("initializer beta=he_normal: @initializer.he_normal goes by the axes of what a layer gives and reads, and beta is Tensor[(40), float32]",
+                         "beta=he_normal"),
                         ("initializer beta=orthogonal: @initializer.orthogonal is for parameters of type Tensor[(m, n), float32], and beta is Tensor[(40), float32]",
                          "beta=orthogonal"),
                         ("and beta is Tensor[(40), float32]: one for all shapes is @initializer.ramp<s: Shape>(%key: ", "beta=ramp"),
@@ -116,6 +139,7 @@ def main():
         check_kinds(runs)
         check_choice(runs)
         check_factors(runs)
+        check_axes(runs)
         check_refused(runs)
         os.chdir("/")
     runs.end()

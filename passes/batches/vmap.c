@@ -14,6 +14,8 @@
  */
 #include "batches/batching.h"
 
+#include <string.h>
+
 #include "common/version.h"
 
 struct round {
@@ -82,6 +84,23 @@ static bt_status closure_has(struct round *r, const bt_closure_value *closure, i
     return NULL;
 }
 
+/* A batch runs along axes of tensors. */
+static bt_status check_args(const struct vmap *v, const bt_call *call)
+{
+    bt_ints axes;
+    memcpy(&axes, call->attrs, sizeof(axes)); // its only attribute
+    for (uint32_t i = 1; i < call->narg; i++) {
+        if ((axes.n == BT_NONE_LIST || axes.at[i - 1] >= 0) &&
+            bt_as_apply_type(call->args[i]->type))
+            return bt_fail_at(
+                v->ctx, BT_ERR_UNSUPPORTED, v->module->store, call->base.span,
+                "vmap: argument %u is data, which has no axis: pass batch-levels, before "
+                "vmap, applies functions to lists of data (pipeline gradients)",
+                i);
+    }
+    return NULL;
+}
+
 static bt_status want(struct round *r, const bt_call *call)
 {
     struct vmap *v = &r->vmap;
@@ -100,6 +119,7 @@ static bt_status want(struct round *r, const bt_call *call)
             "runs: give it a global, or a function that is written here");
     if (has)
         return NULL;
+    BT_TRY(check_args(v, call));
     if (!bt_map_put(&r->ready, call, (void *)1))
         return bt_no_memory();
     return batching_want_call(v, call);

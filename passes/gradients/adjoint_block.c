@@ -71,11 +71,19 @@ static bt_status mark_binding(struct adjoint *a, const bt_value *old)
         BT_TRY(adjoint_mark(a, region));
         active |= adjoint_is_active(a, region->result);
     }
+    if (active && holds_more(old->type, 0))
+        return bt_fail_at(
+            a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, old->span,
+            "%%%s depends on what is differentiated, but is a function: passes "
+            "lambda-lift, "
+            "monomorphize and defunctionalize, in this order before differentiate, make "
+            "data of functions (pipeline gradients)",
+            old->name ? old->name : "_");
     if (active && holds_more(old->type, !is_known(a, call)))
         return bt_fail_at(
             a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, old->span,
-            "%%%s depends on what is differentiated, but is a function, or a reference "
-            "that one gives which is not differentiated: pass what it holds instead",
+            "%%%s depends on what is differentiated, but is a reference that a function "
+            "gives which is not differentiated: pass what it holds instead",
             old->name ? old->name : "_");
     // what holds no float, a comparison or a position, has no derivative to pass on
     if (!adjoint_has(a->diff, old->type) || (!active && !adjoint_touches(a->diff, old)))

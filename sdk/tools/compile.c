@@ -97,8 +97,6 @@ static int run(struct tool *tool)
     if (code)
         return code;
     options.executor = option_value(tool, "executor");
-    if (!options.executor && option_value(tool, "checkpoint-memory"))
-        options.executor = "graph";
     bt_text_init(&said, bt_ctx_scratch(tool->ctx));
     options.said = &said;
     begin_progress(tool);

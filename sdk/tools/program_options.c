@@ -72,9 +72,9 @@ static const char *choose_executor(struct tool *tool, const char *by_default)
     if (executor || bt_artifact_is(tool->args[0]))
         return executor;
     if ((target && strcmp(target, "interp") != 0) || option_value(tool, "threads") ||
-        option_value(tool, "tune"))
-        return option_value(tool, "checkpoint-memory") ? "graph" : NULL;
-    return option_value(tool, "checkpoint-memory") ? "graph" : by_default;
+        option_value(tool, "tune") || option_value(tool, "checkpoint-memory"))
+        return NULL;
+    return by_default;
 }
 
 int open_program(struct tool *tool, const char *default_executor, bt_program **out,

@@ -290,7 +290,9 @@ static const struct option options[] = {
     { "input", 'i', "[NAME=]VALUE", "value of an input; once for each" },
     { "output", 'o', "DIR",
       "save each output as DIR/NAME.npy, a tuple as NAME.0.npy and so on" },
-    PROGRAM_OPTIONS("interp; where a target is named graph, or vm if graph cannot"),
+    PROGRAM_OPTIONS(
+        "interp; where a target or a budget of memory is given graph, or vm if "
+        "graph cannot"),
     { "memory", 0, NULL,
       "print the plan of memory, for executor graph; without -i nothing is run" },
     { "check-kernels", 0, NULL, "compare each kernel of the targets with the evaluator" },

@@ -111,6 +111,14 @@ static double difference(const struct precision *by, const double *at, int *is_k
     return (4 * half - whole) / 3;
 }
 
+/* Of what is flat, a derivative of a step is often meant. */
+static const char *flat_hint(double want)
+{
+    return want == 0 ? ": what is not the derivative on purpose, as one straight through "
+                       "a step, says why in `.instead`"
+                     : "";
+}
+
 static void compare_leaf(struct law *l, const char *what, uint32_t leaf,
                          const gradient_vectors *f, const bt_tensor *got)
 {
@@ -127,8 +135,8 @@ static void compare_leaf(struct law *l, const char *what, uint32_t leaf,
         if (is_kink)
             continue;
         l->fault =
-            gradient_words(l->g, "%s %u, element %lld, is %.9g, by differences %.9g",
-                           what, leaf, (long long)k, is, want);
+            gradient_words(l->g, "%s %u, element %lld, is %.9g, by differences %.9g%s",
+                           what, leaf, (long long)k, is, want, flat_hint(want));
     }
 }
 
@@ -185,8 +193,9 @@ static bt_status check_first(struct law *l, gradient_vectors *u)
                 "vjp: along a direction %s %.15g, expected %.15g, as tangents "
                 "of results do; where the facet has no jvp, these follow from "
                 "the formula: a vjp that is not its derivative needs a jvp "
-                "that agrees",
-                adjoint_words(l), back, forward);
+                "that agrees%s",
+                adjoint_words(l), back, forward,
+                forward == 0 ? ", and says why in `.instead`" : "");
     }
     gradient_drop(&tangent);
     return status;
@@ -217,8 +226,8 @@ static bt_status check_alone(struct law *l, const gradient_vectors *u)
     l->is_kink = is_kink;
     if (!is_kink)
         l->fault =
-            gradient_words(l->g, "vjp: along a direction %s %.9g, by differences %.9g",
-                           adjoint_words(l), is, want);
+            gradient_words(l->g, "vjp: along a direction %s %.9g, by differences %.9g%s",
+                           adjoint_words(l), is, want, flat_hint(want));
     return NULL;
 }
 

@@ -60,7 +60,8 @@ found gradient_blocked 'jvp: the tangent of result 0, element 0, is 0, by differ
 found gradient_behind 'the facet blocks an argument behind the last one, which is 0$'
 found gradient_both 'the facet says why there is no derivative, and has a hook$'
 found gradient_alone 'vjp: along a direction the adjoint of input 0 (data) comes to .*, by differences '
-found gradient_step 'jvp: the tangent of result 0, element 0, is 1, by differences 0$'
+found gradient_step 'jvp: the tangent of result 0, element 0, is 1, by differences 0: what is not the derivative on purpose, as one straight through a step, says why in `.instead`$'
+found gradient_step_back 'expected 0, as tangents of results do; .* needs a jvp that agrees, and says why in `.instead`$'
 expect 0 '^  ok      float32\[3\]$' -- "$baton" plugin check test.wrong wrong.random
 expect 0 '^  on cpu  2 cases, as interp$' -- "$baton" plugin check test.wrong wrong.right
 expect 0 '^  on vm   5 cases, as interp$' -- "$baton" plugin check baton.ops.tensor argwhere # it has no kernels
@@ -78,7 +79,7 @@ expect 0 '^  derivative  what it gives is none: straight through: ' -- "$baton" 
 expect 0 'not tried: it states no cases' -- "$baton" plugin check test.wrong wrong.untried
 
 # All together: one fault does not hide the next.
-expect 1 'test.wrong: its tables agree with its manifest' '55 operators, 44 with faults; 55 cases, 45 failed' -- \
+expect 1 'test.wrong: its tables agree with its manifest' '56 operators, 45 with faults; 56 cases, 46 failed' -- \
     "$baton" plugin check test.wrong
 expect 1 'plugin test.wrong has no operator wrong.wrong' -- "$baton" plugin check test.wrong wrong.wrong
 expect 1 'no plugin has the id "test.wrung"; did you mean test.wrong?' -- "$baton" plugin check test.wrung

@@ -3,8 +3,9 @@
  *     total[j] = sum(k <= j: probs[k] * scale)
  *     y = how many j there are with total[j] <= u * total[last]
  * along the last axis of probs, whose rows need not sum to 1: weights that are finite and not
- * below 0, one at least above; with others it fails, as qnn.check_scale does, by reading at index 1
- * of an axis of extent 1. What has weight 0 is never drawn. Draws are independent, with replacement.
+ * below 0, one at least above; with others it fails, by reading at the number of the row in a stage
+ * that has none and is called by what rows are to have. What has weight 0 is never drawn. Draws
+ * are independent, with replacement.
  * scale is 1, or a power of two where the greatest weight is so great that the sum could overflow.
  * Relay's operator gives a new key, too.
  * source  Relay, random.multinomial; ONNX Multinomial-7; jax.random.categorical takes logarithms
@@ -47,6 +48,18 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, probs.rank, dims, a->dtype);
 }
 
+/* Stage `number`: of a row, from 0 on. */
+static void add_row_number(bt_formula *f, uint32_t last)
+{
+    bt_formula_add(f, "number: int64[$rows] = ");
+    for (uint32_t k = 0; k < last; k++)
+        bt_formula_add(f, "(");
+    bt_formula_add(f, "0");
+    for (uint32_t k = 0; k < last; k++)
+        bt_formula_add(f, " * extent(probs, %u) + i%u)", k, k);
+    bt_formula_add(f, ";\n");
+}
+
 static void write(bt_formula *f, const bt_formula_call *call)
 {
     const bt_dtype dtype = bt_tensor_dtype(call->args[1]);
@@ -54,28 +67,33 @@ static void write(bt_formula *f, const bt_formula_call *call)
     const uint32_t last = bt_formula_rank(f, call->args[1]) - 1;
     bt_formula_each(f, "row", 0, last, "i#");
     bt_formula_each(f, "rows", 0, last, "i# in extent(probs, #)");
+    add_row_number(f, last);
     bt_formula_add(
         f,
-        "bad: int32[$rows, j in extent(probs, -1)] = select(probs[$row, j] >= 0 && "
-        "probs[$row, j] < inf, 0, 1);\n"
-        "weights_of_0_or_more_and_finite: t[k in 1, $rows, j in extent(probs, -1)] = "
-        "probs[$row, j];\n"
-        "weights: t[$rows, j in extent(probs, -1)] = "
-        "weights_of_0_or_more_and_finite[wrap(bad[$row, j], 1), $row, j];\n"
+        "bad: int32[$rows] = max(j: select(probs[$row, j] >= 0 && probs[$row, j] < inf, "
+        "0, "
+        "1));\n"
+        "rows_of_finite_weights_from_0_on: t[k in 0] = 0;\n"
+        "weights: t[$rows, j in extent(probs, -1)] = select(bad[$row] == 0, probs[$row, "
+        "j], "
+        "rows_of_finite_weights_from_0_on[wrap(number[$row], 0)]);\n"
         "greatest: %s[$rows] = max(j: %s(weights[$row, j]));\n"
         "scale: %s[$rows] = select(greatest[$row] > %s, 5.421010862427522e-20, 1);\n"
         "total: %s[$rows, j in extent(probs, -1)] = sum(k | k <= j: "
         "%s(weights[$row, k]) * scale[$row]);\n"
-        "some: int32[$rows] = select((total[$row, extent(probs, -1) - 1] else 1) > 0, 0, 1);\n"
-        "sums_above_0: %s[k in 1, $rows] = total[$row, extent(probs, -1) - 1] else 0;\n",
-        wide, wide, wide, dtype == BT_FLOAT64 ? "1e300" : "1e30", wide, wide, wide);
+        "sum_of: %s[$rows] = total[$row, extent(probs, -1) - 1] else 1;\n"
+        "rows_with_a_weight_above_0: %s[k in 0] = 0;\n"
+        "sums: %s[$rows] = select(sum_of[$row] > 0, sum_of[$row], "
+        "rows_with_a_weight_above_0[wrap(number[$row], 0)]);\n",
+        wide, wide, wide, dtype == BT_FLOAT64 ? "1e300" : "1e30", wide, wide, wide, wide,
+        wide);
     bt_formula_each(f, "axes", 0, last, "i# in extent(probs, #)");
     bt_formula_item(f, "axes", "i%u in num_samples", last);
     draw_write_words(f, call->result);
     draw_write_unit(f, dtype);
     bt_formula_add(
         f,
-        "v: %s[$i] = u[$i] * sums_above_0[wrap(some[$row], 1), $row];\n"
+        "v: %s[$i] = u[$i] * sums[$row];\n"
         "y: dtype[$i] = dtype(min(sum[int64](j: int64(total[$row, j] <= v[$i])), "
         "extent(probs, -1) - 1) + int64(v[$i] < 0))", // of one weight, too, the sum is read
         wide);

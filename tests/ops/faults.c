@@ -35,10 +35,10 @@ static const struct fault_row {
     { "qnn.check_zero_point", NULL, { "int32[2] 127 128" }, "zero_points_that_are_codes" },
     { "qnn.check_zero_point", "dtype=\"uint8\"", { "int32[] -1" }, "zero_points_that_are_codes" },
     { "qnn.check_zero_point", "dtype=\"int4\"", { "int64[1] 2147483647" }, "zero_points_that_are_codes" },
-    { "random.multinomial", NULL, { "uint32[2] 1 2", "float32[3] 1 -1 2" }, "weights_of_0_or_more_and_finite" },
-    { "random.multinomial", NULL, { "uint32[2] 1 2", "float64[1, 2] 1 nan" }, "weights_of_0_or_more_and_finite" },
-    { "random.multinomial", NULL, { "uint32[2] 1 2", "float32[2] inf 1" }, "weights_of_0_or_more_and_finite" },
-    { "random.multinomial", NULL, { "uint32[2] 1 2", "float32[2, 2] 0 1 0 0" }, "sums_above_0" },
+    { "random.multinomial", NULL, { "uint32[2] 1 2", "float32[3] 1 -1 2" }, "index 0 is out of bounds for axis 0 of rows_of_finite_weights_from_0_on" },
+    { "random.multinomial", NULL, { "uint32[2] 1 2", "float64[2, 2, 2] 1 2 1 2 1 2 1 nan" }, "index 3 is out of bounds for axis 0 of rows_of_finite_weights_from_0_on" },
+    { "random.multinomial", NULL, { "uint32[2] 1 2", "float32[2] inf 1" }, "rows_of_finite_weights_from_0_on" },
+    { "random.multinomial", NULL, { "uint32[2] 1 2", "float32[2, 2] 0 1 0 0" }, "index 1 is out of bounds for axis 0 of rows_with_a_weight_above_0" },
     { "adv_index", NULL, { "(float32[3] 1 2 3 | int32[1] 3)" }, "adv_index" },
 };
 // clang-format on

@@ -8,7 +8,7 @@ enum { MAX_OPTIONS = 32 };
 
 /* What functions of a kind take and give. */
 struct choice_kind {
-    const char *name, *plural;
+    const char *name;
     const char *signature; /* behind the name of one, for messages */
     uint32_t ntensor;      /* that it takes first, ... */
     int has_state;         /* ... and then some of the same type, which it changes */

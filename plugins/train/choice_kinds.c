@@ -6,7 +6,6 @@
 static const struct choice_kind kinds[] = {
     {
         .name = "loss",
-        .plural = "losses",
         .signature = "(%z: what the model gives, %y: what it should have given, options: "
                      "float32, ..) -> float32",
         .ntensor = 2,
@@ -14,7 +13,6 @@ static const struct choice_kind kinds[] = {
     },
     {
         .name = "optimizer",
-        .plural = "optimizers",
         .signature = "<s: Shape>(%w: Tensor[s, float32], %g: Tensor[s, float32], state: "
                      "Tensor[s, float32], .., %step: float32, options: float32, ..) -> "
                      "Tensor[s, float32], or, with state, the tuple of what %w and each "
@@ -27,7 +25,6 @@ static const struct choice_kind kinds[] = {
     },
     {
         .name = "schedule",
-        .plural = "schedules",
         .signature = "(%step: float32, %steps: float32, options: float32, ..) -> float32",
         .ngiven = 2,
         .given = { "step", "steps" },
@@ -35,7 +32,6 @@ static const struct choice_kind kinds[] = {
     },
     {
         .name = "initializer",
-        .plural = "initializers",
         .signature = "<s: Shape>(%key: Tensor[(2), uint32], %like: Tensor[s, float32], "
                      "options: float32, ..) -> Tensor[s, float32]",
         .ntensor = 2,

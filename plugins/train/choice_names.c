@@ -73,8 +73,6 @@ bt_status choice_known(bt_ctx *ctx, bt_arena *arena, const bt_module *model,
     if (names.is_found)
         return NULL;
     const char *near = wanted ? bt_nearest(arena, wanted, names.near.at) : "";
-    return bt_fail(ctx, BT_ERR_NAME,
-                   "neither the model nor a library has @%s.%s%s `baton list %s` shows "
-                   "those of libraries",
-                   kind->name, name, *near ? near : ":", kind->plural);
+    return bt_fail(ctx, BT_ERR_NAME, "neither the model nor a library has @%s.%s%s",
+                   kind->name, name, near);
 }

@@ -315,7 +315,7 @@ static bt_status check_values(const struct bt_training *t)
         if (!t->is_constant[i])
             return bt_fail(t->ctx, BT_ERR_ARGUMENT,
                            "parameter %s has no value to evaluate @%s by: a file of what "
-                           "was learned brings it (--initialise)",
+                           "was learned brings it (load with `params`)",
                            t->params[i].name, t->entry);
     }
     return NULL;

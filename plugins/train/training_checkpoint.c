@@ -193,16 +193,13 @@ static const char *missing_hint(const bt_training *t, uint32_t i, uint32_t param
 {
     const int is_constant = params && i < t->nheld && t->is_constant[i];
     if (is_constant && t->options.folder)
-        return "; a constant that is to stay as the model has it is named by --fixed";
+        return "; a constant that is to stay as the model has it is named in `fixed`";
     if (params && t->options.folder)
-        return "; parameters that are named by --learn may be missing, and begin by "
-               "their "
-               "initializers";
-    return is_constant
-               ? "; a constant that the training was given by --fixed is named by "
-                 "--fixed "
-                 "here, too"
-               : "";
+        return "; parameters that are named in `learned` may be missing, and begin by "
+               "their initializers";
+    return is_constant ? "; a constant that the training had in `fixed` is named in "
+                         "`fixed` here, too"
+                       : "";
 }
 
 /* All of them, or parameters alone: nothing is written before everything fits. */
@@ -242,14 +239,14 @@ static bt_status check_origin(bt_training *t, const char *path,
         !find_note(file->notes, "step") || !find_note(file->notes, "seed"))
         return bt_fail(t->ctx, BT_ERR_ARGUMENT,
                        "%s is no checkpoint of a training: its tensors can be what "
-                       "parameters begin with (--initialise)",
+                       "parameters begin with (load with `params`)",
                        path);
     if (strcmp(program, t->digest) != 0)
         return bt_fail(
             t->ctx, BT_ERR_ARGUMENT,
             "%s is of another model, loss, optimizer or batch: with the same "
             "ones it goes on, and its parameters can be what others begin with "
-            "(--initialise)",
+            "(load with `params`)",
             path);
     return NULL;
 }

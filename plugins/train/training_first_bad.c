@@ -214,7 +214,7 @@ static bt_status tell(struct search *s)
         step == 1                ? "" // nothing has moved yet
         : s->t->options.clip > 0 ? "; a smaller rate may help"
                                  : "; a smaller rate or a bound of the gradients' norm "
-                                   "(--clip) may help");
+                                   "(`clip`) may help");
     if (!s->nan.value || !s->infinite.value || s->infinite.value == s->nan.value)
         return status;
     BT_TRY(find_words(s, &s->infinite, &at, &words));

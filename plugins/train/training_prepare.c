@@ -167,7 +167,7 @@ static bt_status check_learned(struct bt_training *t, uint32_t n,
             return bt_fail(t->ctx, BT_ERR_NAME, "@%s has no parameter %s to learn%s",
                            t->entry, names[i],
                            strchr(names[i], ',')
-                               ? ": each name is given by itself, --learn A --learn B"
+                               ? ": each name is one of `learned` by itself"
                                : bt_nearest(t->arena, names[i], known));
     }
     return NULL;

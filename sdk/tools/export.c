@@ -141,5 +141,6 @@ const struct verb verb_export = {
                 "  baton export lenet.baton lenet.training/step-000000010.safetensors -o out.bta",
     // clang-format on
     .options = options,
+    .hints = training_hints,
     .run = run,
 };

@@ -253,6 +253,16 @@ static void print_dims(const struct tool *tool, bt_status status)
     fputs("\n", stderr);
 }
 
+/* Messages name fields, which applications set: here options do. */
+static void print_hints(const struct tool *tool, bt_status status)
+{
+    const struct hint *hint = tool->verb ? tool->verb->hints : NULL;
+    for (; hint && hint->part && !option_value(tool, "json"); hint++) {
+        if (strstr(status->message, hint->part))
+            fprintf(stderr, "note: %s\n", hint->note);
+    }
+}
+
 int tool_fail(const struct tool *tool, bt_status status)
 {
     int listed = 0;
@@ -267,6 +277,7 @@ int tool_fail(const struct tool *tool, bt_status status)
     if (!listed)
         print_status(tool, status);
     print_dims(tool, status);
+    print_hints(tool, status);
     // memory that a program asks for has the place where it does
     return status->code == BT_ERR_INTERNAL ||
                    (status->code == BT_ERR_MEMORY && !status->place.file)

@@ -19,6 +19,13 @@ struct option {
 
 struct tool;
 
+/* What messages of the kernel and of plugins have in them, such as a field of their options, and
+ * what it is here. */
+struct hint {
+    const char *part; /* "`fixed`" */
+    const char *note; /* "`fixed` is --fixed NAME" */
+};
+
 struct verb {
     const char *name;
     const char *args; /* as usage names them: "MODEL" */
@@ -27,6 +34,7 @@ struct verb {
     const char *details;          /* paragraphs of --help, in lines; NULL: none */
     const char *examples;         /* commands, a line each; NULL: none */
     const struct option *options; /* ended by a zero name; NULL: none */
+    const struct hint *hints;     /* ended by a NULL part; NULL: none */
     int (*run)(struct tool *);    /* gives the exit code */
 };
 

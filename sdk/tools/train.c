@@ -431,5 +431,6 @@ const struct verb verb_train = {
                 "  baton train five.baton --data samples --labels labels --evaluate",
     // clang-format on
     .options = options,
+    .hints = training_hints,
     .run = run,
 };

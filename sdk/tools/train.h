@@ -57,6 +57,8 @@ struct train {
     char work[256];    /* a folder that goes with this run; "": none */
 };
 
+extern const struct hint training_hints[]; /* of messages of the trainer: train_model.c */
+
 /* ---- train_folder.c ---- */
 /* "a/lenet.baton" -> "lenet.training". NULL: no memory. */
 const char *default_folder(const struct tool *);

@@ -7,6 +7,19 @@
 #include "list_choices.h"
 #include "train.h"
 
+const struct hint training_hints[] = {
+    { "`fixed`", "`fixed` is --fixed NAME" },
+    { "`learned`", "`learned` is --learn NAME, once for each" },
+    { "`clip`", "`clip` is --clip X" },
+    { "`loss`", "`loss` is --loss NAME" },
+    { "`params`", "load with `params` is --initialise FILE" },
+    { "a library has @loss.", "baton list losses shows those of libraries" },
+    { "a library has @optimizer.", "baton list optimizers shows those of libraries" },
+    { "a library has @schedule.", "baton list schedules shows those of libraries" },
+    { "a library has @initializer.", "baton list initializers shows those of libraries" },
+    { 0 },
+};
+
 /* NULL: the entry is no function. */
 static const bt_func *entry_of(struct tool *tool, const bt_module *model)
 {

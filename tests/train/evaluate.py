@@ -79,7 +79,7 @@ def check_rest(runs, x, y):
     loss, right = cross_entropy(x.argsort(1, kind="stable"), y)
     runs.check(found and abs(found["loss"] - loss) < CLOSE * loss and abs(found["accuracy"] - right) < 1e-6, f"{found}, expected {loss}, {right}")
     words = ["train", "linear.baton", "--data", "data.npz", "--evaluate"]
-    runs.refused("parameter w has no value to evaluate @main by: a file of what was learned brings it (--initialise)", *words)
+    runs.refused("parameter w has no value to evaluate @main by: a file of what was learned brings it (load with `params`)\nnote: load with `params` is --initialise FILE\n", *words)
     runs.refused("--initialise FILE brings a checkpoint to evaluate", *words, "--resume", code=2)
     kit.write_tensors("foreign.safetensors", {"w": numpy.zeros((3, 4))})
     runs.refused("foreign.safetensors has no tensor b", *words, "--initialise", "foreign.safetensors", "--learn", "b")

@@ -28,15 +28,15 @@ def plugin(runs, kind, text):
 def check_names(runs):
     data = ["linear.baton", "--data", "data.npz", "-o", "x"]
     env = plugin(runs, "loss", LOSSES)
-    runs.refused("error: neither the model nor a library has @loss.focl; did you mean `@loss.focal`? `baton list losses` shows", "train", *data,
+    runs.refused("error: neither the model nor a library has @loss.focl; did you mean `@loss.focal`?\nnote: baton list losses shows those of libraries\n", "train", *data,
                  "--loss", "focl", env=env)
-    runs.refused("error: neither the model nor a library has @loss.xyzzy: `baton list losses` shows", "train", *data, "--loss", "xyzzy", env=env)
+    runs.refused("error: neither the model nor a library has @loss.xyzzy\nnote: baton list losses shows those of libraries\n", "train", *data, "--loss", "xyzzy", env=env)
     runs.refused("@main has no constant q that could stay one, and no such parameter: it has x, w, b", "train", *data, "--fixed", "q")
     for schedule, words in [("steps{factor=-1}", "schedule.steps: factor is -1, and is to be 0 or more"), ("linear{last=-1}", "last is -1, and is to be 0 or more"),
                             ("cosine{last=-1}", "last is -1, and is to be 0 or more")]:
         runs.refused(words, "train", *data, "--schedule", schedule)
     runs.refused("a name is empty: the parameters of @main are w, b", "train", *data, "--learn", "")
-    runs.refused("no parameter w,b to learn: each name is given by itself, --learn A --learn B", "train", *data, "--learn", "w,b")
+    runs.refused("no parameter w,b to learn: each name is one of `learned` by itself\nnote: `learned` is --learn NAME, once for each\n", "train", *data, "--learn", "w,b")
     done = runs.train(*data[:3], "--loss", "cross_entropy", "--optimizer", "momentum", "--optimizer", "adam{rate=0.1}", "--epochs", 1, "-o", "twice")
     runs.check("note: --optimizer is given more than once: the last, adam{rate=0.1}, counts" in done.stderr and "--loss" not in done.stderr, done.stderr)
     done = runs.train(*data[:3], "--epochs", 2, "--epochs", 1, "--clip", 2, "--clip", 1, "-o", "again")
@@ -93,7 +93,7 @@ def check_fixed(runs):
     done = runs.train("scaled.baton", "--data", "data.npz", "--fixed", "scale", "--fixed", "b", "--epochs", 1, "-o", "scaled")
     runs.check(done.stdout.startswith("12 parameters in 1 tensor, 32 samples, "), done.stdout)
     export = ["export", "scaled.baton", runs.last("scaled"), "-o", "y.baton"]
-    runs.refused("has no tensor scale; a constant that the training was given by --fixed is named by --fixed here, too", *export)
+    runs.refused("has no tensor scale; a constant that the training had in `fixed` is named in `fixed` here, too\nnote: `fixed` is --fixed NAME\n", *export)
     runs.check(runs.run(*export, "--fixed", "scale").returncode == 0, "the same constant")
     # A constant of the module is an initializer of ONNX.
     done = runs.run(*export[:-1], "y.onnx", "--fixed", "scale")
@@ -104,7 +104,7 @@ def check_fixed(runs):
     # One that is not learned begins as the model has it, whether the file has it or not.
     kit.write_tensors("begin.safetensors", {"w": numpy.ones((3, 4), numpy.float32), "b": numpy.ones(3, numpy.float32)})
     words = ["scaled.baton", "--data", "data.npz", "--epochs", 1, "-o", "begun", "--initialise", "begin.safetensors"]
-    runs.refused("has no tensor scale; a constant that is to stay as the model has it is named by --fixed", "train", *words)
+    runs.refused("has no tensor scale; a constant that is to stay as the model has it is named in `fixed`\nnote: `fixed` is --fixed NAME\n", "train", *words)
     runs.train(*words, "--learn", "w")
     tensors, _ = kit.read_tensors(runs.last("begun"))
     runs.check(tensors["scale"].tolist() == [1, 2, 3] and tensors["b"].tolist() == [1, 1, 1], f"not learned: {tensors}")

@@ -123,7 +123,7 @@ def @initializer.zeros<s: Shape>(%key: Tensor[(2), uint32], %like: Tensor[s, flo
     runs.train(*words, *learned, "--initialise", "before.safetensors", "-o", "adapted")
     tensors, _ = kit.read_tensors(runs.last("adapted"))
     runs.check(numpy.array_equal(tensors["w"], w) and numpy.any(tensors["la"]) and numpy.any(tensors["lb"]), "adapters beside what stays")
-    runs.refused("before.safetensors has no tensor la; parameters that are named by --learn may be missing", "train", *words, "--initialise", "before.safetensors", "-o", "x")
+    runs.refused("before.safetensors has no tensor la; parameters that are named in `learned` may be missing", "train", *words, "--initialise", "before.safetensors", "-o", "x")
     runs.refused("other.safetensors has no tensor w", "train", *words, *learned, "--initialise", "other.safetensors", "-o", "x")
 
 
@@ -322,7 +322,7 @@ def check_refused(runs, x):
             ("the derivative of @f is the first that is NaN",
              kit.write("recursive.baton", HEAD + "def @f(%x: Tensor[(8, 3), float32], %n: int32) -> Tensor[(8, 3), float32] { if (%n > 0) { @f(sqrt(%x * 0f), %n - 1) } "
                        "else { %x } }\ndef @main(%x: Tensor[(8, 4), float32], %w: Tensor[(3, 4), float32]) { @f(nn.dense(%x, %w), 3) }\n"), *data),
-            ("step 2: a call of multiply is the first that is infinite; a smaller rate or a bound of the gradients' norm (--clip) may help",
+            ("step 2: a call of multiply is the first that is infinite; a smaller rate or a bound of the gradients' norm (`clip`) may help",
              kit.write("far.baton", HEAD + "def @loss.far(%z: Tensor[(8, 3), float32], %y: Tensor[(8), int64]) -> float32 { mean(%z * %z) }\n"
                        "def @main(%x: Tensor[(8, 4), float32], %w: Tensor[(3, 4), float32]) { nn.dense(%x, %w) }\n"), *data, "--loss", "far",
              "--optimizer", "sgd{rate=1e19}")]:

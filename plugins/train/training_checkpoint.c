@@ -202,6 +202,23 @@ static const char *missing_hint(const bt_training *t, uint32_t i, uint32_t param
                        : "";
 }
 
+static bt_status refuse_type(struct bt_training *t, const char *path, const char *name,
+                             const struct safetensor *found, const bt_tensor *wanted)
+{
+    const bt_type *type =
+        bt_type_tensor_of(t->model->store, found->dtype, found->rank, found->dims);
+    bt_text has, wants;
+    bt_text_init(&has, bt_ctx_scratch(t->ctx));
+    bt_text_init(&wants, bt_ctx_scratch(t->ctx));
+    bt_tensor_print_type(wanted, &wants);
+    if (type)
+        bt_print_type(t->ctx, type, &has);
+    if (!type || !bt_text_get(&has) || !bt_text_get(&wants))
+        return bt_no_memory();
+    return bt_fail(t->ctx, BT_ERR_ARGUMENT, "%s: tensor %s is %s, and the model's is %s",
+                   path, name, has.at, wants.at);
+}
+
 /* All of them, or parameters alone: nothing is written before everything fits. */
 static bt_status find_values(bt_training *t, const char *path,
                              const struct safetensors *file, uint32_t n, uint32_t params,
@@ -218,12 +235,7 @@ static bt_status find_values(bt_training *t, const char *path,
                            t->names[i], missing_hint(t, i, params));
         if (fits(out[i], t->now[i]))
             continue;
-        bt_text type;
-        bt_text_init(&type, bt_ctx_scratch(t->ctx));
-        bt_tensor_print_type(t->now[i], &type);
-        return bt_fail(t->ctx, BT_ERR_ARGUMENT,
-                       "%s: tensor %s is of another type than %s, which the model has",
-                       path, t->names[i], bt_text_get(&type) ? type.at : "?");
+        return refuse_type(t, path, t->names[i], out[i], t->now[i]);
     }
     if (!nfound)
         return bt_fail(t->ctx, BT_ERR_ARGUMENT, "%s has no tensor of the model's", path);

@@ -78,10 +78,12 @@ static bt_status check_labels(struct bt_training *t)
                        "argmax over the last axis gives it",
                        t->loss.global->name, o->label_rank);
     if (wants_integers && o->label_dtype != BT_INT64)
-        return bt_fail(
-            t->ctx, BT_ERR_ARGUMENT, "@%s takes %s, and what is given are not integers",
-            t->loss.global->name,
-            wants_classes ? "the class of each sample, an integer" : "integers");
+        return bt_fail(t->ctx, BT_ERR_ARGUMENT,
+                       "@%s takes %s, and what is given are not integers: floats are for "
+                       "another `loss`, such as squares",
+                       t->loss.global->name,
+                       wants_classes ? "the class of each sample, an integer"
+                                     : "integers");
     return NULL;
 }
 

@@ -133,18 +133,29 @@ static bt_status check_data(struct bt_training *t, const bt_param *const *data)
     return NULL;
 }
 
-static bt_status refuse_empty(struct bt_training *t, const char *const *known)
+/* A name of `learned` that is none of the parameters. */
+static bt_status refuse_learned(struct bt_training *t, const char *name,
+                                const char *const *known)
 {
     bt_text text;
     bt_text_init(&text, t->arena);
     for (uint32_t i = 0; known[i]; i++)
         bt_text_addf(&text, "%s%s", i ? ", " : "", known[i]);
-    return bt_text_get(&text)
-               ? bt_fail(t->ctx, BT_ERR_NAME,
-                         "what is to be learned is named, and a name is empty: the "
-                         "parameters of @%s are %s",
-                         t->entry, text.at)
-               : bt_no_memory();
+    if (!bt_text_get(&text))
+        return bt_no_memory();
+    if (!*name)
+        return bt_fail(t->ctx, BT_ERR_NAME,
+                       "what is to be learned is named, and a name is empty: the "
+                       "parameters of @%s are %s",
+                       t->entry, text.at);
+    if (strchr(name, ','))
+        return bt_fail(
+            t->ctx, BT_ERR_NAME,
+            "@%s has no parameter %s to learn: each name is one of `learned` by "
+            "itself",
+            t->entry, name);
+    return bt_fail(t->ctx, BT_ERR_NAME, "@%s has no parameter %s to learn: it has %s%s",
+                   t->entry, name, text.at, bt_nearest(t->arena, name, known));
 }
 
 /* Each name of those that alone are to be learned is one. */
@@ -161,14 +172,14 @@ static bt_status check_learned(struct bt_training *t, uint32_t n,
         uint32_t k = 0;
         while (k < n && strcmp(known[k], names[i]) != 0)
             k++;
-        if (!*names[i])
-            return refuse_empty(t, known);
         if (k == n)
-            return bt_fail(t->ctx, BT_ERR_NAME, "@%s has no parameter %s to learn%s",
-                           t->entry, names[i],
-                           strchr(names[i], ',')
-                               ? ": each name is one of `learned` by itself"
-                               : bt_nearest(t->arena, names[i], known));
+            return refuse_learned(t, names[i], known);
+        if (has_name(t->options.fixed, names[i]))
+            return bt_fail(
+                t->ctx, BT_ERR_NAME,
+                "%s is to be learned and to stay: it is named in `learned` and in "
+                "`fixed`",
+                names[i]);
     }
     return NULL;
 }

@@ -138,7 +138,7 @@ def check_refused(runs):
     runs.check(done.returncode == 0, f"the same data elsewhere: {done.stderr}")
     kit.write_tensors("foreign.safetensors", {"w": numpy.zeros((3, 4)), "b": numpy.zeros(4)})
     done = train(runs, "x", "--initialise", "foreign.safetensors")
-    runs.check(done.returncode == 1 and "foreign.safetensors: tensor b is of another type" in done.stderr, done.stderr)
+    runs.check(done.returncode == 1 and "foreign.safetensors: tensor b is Tensor[(4), float32], and the model's is Tensor[(3), float32]" in done.stderr, done.stderr)
     kit.write_tensors("foreign.safetensors", {"w": numpy.zeros((3, 4))})
     done = train(runs, "x", "--initialise", "foreign.safetensors")
     runs.check(done.returncode == 1 and "foreign.safetensors has no tensor b" in done.stderr, done.stderr)

@@ -32,6 +32,9 @@ def check_names(runs):
                  "--loss", "focl", env=env)
     runs.refused("error: neither the model nor a library has @loss.xyzzy\nnote: baton list losses shows those of libraries\n", "train", *data, "--loss", "xyzzy", env=env)
     runs.refused("@main has no constant q that could stay one, and no such parameter: it has x, w, b", "train", *data, "--fixed", "q")
+    runs.refused("no parameter q to learn: it has w, b\n", "train", *data, "--learn", "q")
+    runs.refused("w is to be learned and to stay: it is named in `learned` and in `fixed`\nnote: `fixed` is --fixed NAME\nnote: `learned` is --learn NAME", "train",
+                 *data, "--learn", "w", "--fixed", "w")
     for schedule, words in [("steps{factor=-1}", "schedule.steps: factor is -1, and is to be 0 or more"), ("linear{last=-1}", "last is -1, and is to be 0 or more"),
                             ("cosine{last=-1}", "last is -1, and is to be 0 or more")]:
         runs.refused(words, "train", *data, "--schedule", schedule)
@@ -77,6 +80,12 @@ def check_data(runs, x, y):
         runs.train("linear.baton", *words, "--epochs", 1, "-o", name)
         tensors.append(kit.read_tensors(runs.last(name))[0]["w"].tobytes())
     runs.check(tensors[0] == tensors[1], "labels of a .npz are others with samples beside them")
+    numpy.savez("floats.npz", x=x, labels=y.astype(numpy.float32))
+    runs.refused("what is given are not integers: floats are for another `loss`, such as squares\nnote: `loss` is --loss NAME\n", "train", "linear.baton", "--data",
+                 "floats.npz", "-o", "x")
+    kit.write_tensors("other.safetensors", {"w": numpy.ones((4, 3)), "b": numpy.ones(3)})
+    runs.refused("tensor w is Tensor[(4, 3), float32], and the model's is Tensor[(3, 4), float32]", "train", "linear.baton", "--data", "data.npz", "-o", "x",
+                 "--initialise", "other.safetensors")
     # Labels of --test have an option of their own.
     words = ["linear.baton", "--data", "x.npy", "--labels", "data.npz", "-o", "x", "--test"]
     runs.refused("error: x.npy has no labels: --test-labels FILE says", "train", *words, "x.npy")

@@ -269,7 +269,7 @@ def check_refused(runs, x):
         kit.write(f"{name}.idx", content)
     kit.write("linear.baton", kit.LINEAR)
     for words, *args in [
-            ("@main has no parameter bb to learn; did you mean b?", "linear.baton", *data, "--learn", "w", "--learn", "bb"),
+            ("@main has no parameter bb to learn: it has w, b; did you mean b?", "linear.baton", *data, "--learn", "w", "--learn", "bb"),
             ("did you mean `@optimizer.adam`", "linear.baton", *data, "--optimizer", "adm"),
             ("no attribute `rat`; did you mean `rate`", "linear.baton", *data, "--optimizer", "adam{rat=1}"),
             ("expected a number, found `x`", "linear.baton", *data, "--optimizer", "adam{rate=x}"),

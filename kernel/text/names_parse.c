@@ -63,13 +63,25 @@ int bt__find_op(bt__parser *p, const char *name, const bt__token *token,
     return 1;
 }
 
+/* Once all is read: a function of that name is meant before what only looks like it. */
+static const char *why_unknown(const bt__parser *p, const struct bt__unknown_op *op)
+{
+    const bt__module_draft *module = p->module;
+    if (!bt_map_find(&module->globals, op->name) &&
+        !bt_map_find(&module->imported, op->name))
+        return op->why->message;
+    const char *text = bt__format(p->arena, "no op is named \"%s\"; did you mean `@%s`?",
+                                  op->name, op->name);
+    return text ? text : op->why->message;
+}
+
 /* The error that was reported of the operator, at its place. */
 static bt_status explain(bt__parser *p, const struct bt__unknown_op *op)
 {
     const bt__token *token = &op->first.token;
     bt__set_text(p, op->first.in);
     bt_status status = bt__status_at(p, op->why->code, token->offset, token->nbytes, "%s",
-                                     op->why->message);
+                                     why_unknown(p, op));
     return bt__note_chain(p->ctx, status, op->why->note);
 }
 
@@ -91,7 +103,7 @@ int bt__report_unknown_ops(bt__parser *p)
     for (uint32_t i = 0; i < unknown->len; i++) {
         op = unknown->at[i].value;
         bt_span span = bt__span_of(p, op->first.in, &op->first.token);
-        status = bt_note(p->ctx, status, p->store, span, "%s (%u %s)", op->why->message,
+        status = bt_note(p->ctx, status, p->store, span, "%s (%u %s)", why_unknown(p, op),
                          (unsigned)op->nuse, op->nuse == 1 ? "call" : "calls");
     }
     return bt__error_status(p, status);

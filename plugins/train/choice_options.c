@@ -23,13 +23,13 @@ static int find_number(const struct choice *c, const char *name, double *out)
     return 1;
 }
 
-/* The default of an option, as text; NULL: it must be given. */
+/* The default of an option, as text; "nan": it must be given. NULL: no memory. */
 static const char *preset_of(bt_arena *arena, const struct choice *c, const char *name)
 {
     bt_text text;
     double number;
     if (!find_number(c, name, &number))
-        return NULL;
+        return "nan";
     bt_text_init(&text, arena);
     bt_text_addf(&text, "%.9g", number);
     return bt_text_get(&text);
@@ -85,6 +85,13 @@ static bt_status check_end(bt_ctx *ctx, bt_arena *arena, const struct choice *c,
 static bt_status check_range(bt_ctx *ctx, bt_arena *arena, const struct choice *c,
                              uint32_t option)
 {
+    double preset;
+    if (isnan(c->options[option]) && !find_number(c, c->option_names[option], &preset))
+        return bt_fail(ctx, BT_ERR_ATTRIBUTE,
+                       "%s: option %s is missing, which has no default: %s{%s=..}",
+                       c->global->name, c->option_names[option],
+                       c->global->name + strlen(c->kind->name) + 1,
+                       c->option_names[option]);
     if (!isfinite((float)c->options[option]))
         return bt_fail(ctx, BT_ERR_ATTRIBUTE, "%s: %s is to be a finite float32",
                        c->global->name, c->option_names[option]);
@@ -183,12 +190,15 @@ bt_status choice_read_options(bt_ctx *ctx, bt_arena *arena, const char *text,
     const void *read;
     if (!rows)
         return bt_no_memory();
-    for (uint32_t i = 0; i < c->noption; i++)
+    for (uint32_t i = 0; i < c->noption; i++) {
         rows[i] = (bt_attr){ .name = c->option_names[i],
                              .kind = BT_ATTR_FLOAT,
                              .offset = i * (uint32_t)sizeof(double),
                              .preset = preset_of(arena, c, c->option_names[i]),
                              .doc = "" };
+        if (!rows[i].preset)
+            return bt_no_memory();
+    }
     if (!c->noption && !*text)
         return NULL;
     if (!c->noption)

@@ -19,6 +19,7 @@ def @loss.fourth<s: Shape>(%z: Tensor[s, float32], %y: Tensor[s, float32], %scal
     %scale * mean(%d * %d * %d * %d)
 }
 def @optimizer.fixed<s: Shape>(%w: Tensor[s, float32], %g: Tensor[s, float32], %step: float32) -> Tensor[s, float32] { %w - %g }
+def @optimizer.bare<s: Shape>(%w: Tensor[s, float32], %g: Tensor[s, float32], %step: float32, %rate: float32, %decay: float32, decay=0f) -> Tensor[s, float32] { %w }
 def @optimizer.none(%w: float32) -> float32 { %w }
 def @schedule.third(%step: float32, %steps: float32) -> float32 { 1f / 3f }
 """
@@ -171,6 +172,9 @@ def check_options(runs):
             ("@optimizer.none is no optimizer: it takes %w: float32, and two tensors stand before numbers, and such a function is @optimizer.NAME<s: Shape>(%w: Tensor[s, float32], %g:", "own.baton", *data, "--loss", "fourth", "--optimizer", "none")]:
         runs.refused(words, "train", *args)
     for words, *args in [
+            ("error: optimizer.bare: option rate is missing, which has no default: bare{rate=..}\n", "--optimizer", "bare"),
+            ("error: optimizer.bare: option rate is missing, which has no default: bare{rate=..}\n", "--optimizer", "bare{decay=1}"),
+            ("optimizer.adam: rate is to be a finite float32", "--optimizer", "adam{rate=nan}"),
             ("optimizer.adam: rate is -1, and is to be 0 or more", "--optimizer", "adam{rate=-1}"),
             ("optimizer.adamw: decay is -0.1, and is to be 0 or more", "--optimizer", "adamw{decay=-0.1}"),
             ("optimizer.adam: beta2 is 1, and is to be 0.99999 or less", "--optimizer", "adam{beta2=1}"),

@@ -138,6 +138,17 @@ bt_status training_checkpoint_load(bt_training *, const char *path,
                                    uint32_t params) BT_MUST_USE;
 const char *training_checkpoint_note(const bt_training *, const char *name);
 
+/* ---- training_values.c ---- */
+struct safetensors;
+struct safetensor;
+/* The first n of `names`, or parameters alone; NULL: it may be missing.
+ * errors  BT_ERR_ARGUMENT: one is missing, or of another type */
+bt_status training_values_find(bt_training *, const char *path,
+                               const struct safetensors *, uint32_t n, uint32_t params,
+                               const struct safetensor **out) BT_MUST_USE;
+void training_values_tell_unread(bt_training *, const char *path,
+                                 const struct safetensors *);
+
 /* ---- training_freeze.c ---- */
 bt_status training_freeze(bt_training *, bt_module **out) BT_MUST_USE;
 

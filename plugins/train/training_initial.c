@@ -165,6 +165,25 @@ static bt_status choose_one(struct bt_training *t, const bt_module *lifted, uint
                                 : bt_no_memory();
 }
 
+/* What is asked for all may find none to begin by it. */
+static void tell_unused(struct bt_training *t)
+{
+    const char *all = find_asked(t, NULL);
+    if (!all || !t->options.folder || t->options.only_evaluates)
+        return;
+    for (uint32_t i = 0; i < t->nheld; i++) {
+        if (t->drawn[i] && !find_asked(t, t->params[i].name))
+            return;
+    }
+    bt_remark(
+        t->ctx, BT_REMARK_NOTE,
+        bt_fail(t->ctx, BT_ERR_ARGUMENT,
+                "initializer %s: no parameter of @%s begins by it: constants begin as "
+                "they are, those of one axis or none as zeros or ones, and others are "
+                "named (\"PARAMETER=%s\" names one)",
+                all, t->entry, all));
+}
+
 bt_status training_initial_choose(struct bt_training *t, const bt_module *lifted)
 {
     const uint32_t n = t->nheld;
@@ -176,6 +195,7 @@ bt_status training_initial_choose(struct bt_training *t, const bt_module *lifted
     BT_TRY(check_names(t));
     for (uint32_t i = 0; i < n; i++)
         BT_TRY(choose_one(t, lifted, i));
+    tell_unused(t);
     return NULL;
 }
 

@@ -73,6 +73,11 @@ def check_choice(runs):
     p = begun(runs, "--initializer", "w=ramp", "--initializer", "glorot_normal", "--initializer", "glorot_uniform", attrs=', initializers="lecun_normal"')
     same(runs, p["w"], ramp + 1, "of the command, for one", 0)
     same(runs, p["c"], drawn.initial(9, 0, "glorot_uniform", C), "of the command, for all")
+    # one that is for none is told of
+    done = runs.train("model.baton", "--data", "data.npz", "--epochs", 1, "--batch", 4, "-o", "unused", "--initializer", "normal{scale=9}",
+                      "--initializer", "w=constant", "--initializer", "c=constant")
+    runs.check("note: initializer normal{scale=9}: no parameter of @main begins by it: constants" in done.stderr, done.stderr)
+    runs.check("begins by it" not in runs.train("model.baton", "--data", "data.npz", "--epochs", 1, "--batch", 4, "-o", "used", "--initializer", "he_normal").stderr, "one is drawn")
     # constants stay what they are, unless they are named
     kit.write("constant.baton", HEAD + "def @main<n: Dim>(%x: Tensor[(n, 1, 6, 6), float32]) { nn.dense(nn.batch_flatten(%x), @w) }\n"
               "const @w = const[(3, 36), float32]{2 ..};\n")

@@ -86,6 +86,9 @@ def check_data(runs, x, y):
     kit.write_tensors("other.safetensors", {"w": numpy.ones((4, 3)), "b": numpy.ones(3)})
     runs.refused("tensor w is Tensor[(4, 3), float32], and the model's is Tensor[(3, 4), float32]", "train", "linear.baton", "--data", "data.npz", "-o", "x",
                  "--initialise", "other.safetensors")
+    kit.write_tensors("more.safetensors", {"w": numpy.ones((3, 4)), "b": numpy.ones(3), "bias": numpy.ones(3), "optimizer.mean/w": numpy.ones((3, 4))})
+    done = runs.train("linear.baton", "--data", "data.npz", "--epochs", 1, "-o", "more", "--initialise", "more.safetensors")
+    runs.check("note: more.safetensors has tensors that @main does not have, which are not read: bias\n" in done.stderr, done.stderr)
     # Labels of --test have an option of their own.
     words = ["linear.baton", "--data", "x.npy", "--labels", "data.npz", "-o", "x", "--test"]
     runs.refused("error: x.npy has no labels: --test-labels FILE says", "train", *words, "x.npy")

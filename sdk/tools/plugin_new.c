@@ -280,6 +280,20 @@ static const char *checks_of(const char *kind)
            "formula is shown\n   with a caret";
 }
 
+/* Whether a folder is not there, or has nothing in it. */
+static int is_new(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    const struct dirent *entry;
+    int n = 0;
+    if (!dir)
+        return access(folder, F_OK) != 0;
+    while ((entry = readdir(dir)))
+        n += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    closedir(dir);
+    return n == 0;
+}
+
 int plugin_new(struct tool *tool)
 {
     const char *kind = tool->args[1], *templates = template_folder(tool), *folder,
@@ -329,18 +343,17 @@ int plugin_new(struct tool *tool)
                           "%s --memory %s",
                           tool->args[2], memory);
     folder = tool->narg > 3 ? tool->args[3] : words.ident;
-    if (is_reserved(words.ident) && !option_value(tool, "source") &&
-        access(folder, F_OK) != 0)
+    if (is_reserved(words.ident) && !option_value(tool, "source") && is_new(folder))
         return tool_usage(
             tool,
             "a plugin cannot be called %s: CMake has a target of its own of "
             "this name; %s_%s would do",
             words.ident, tool->args[2], kind);
-    if (access(folder, F_OK) != 0)
+    if (is_new(folder))
         code = check_free(tool, kind, &words);
     if (code)
         return code;
-    if (mkdir(folder, 0777) == 0)
+    if (mkdir(folder, 0777) == 0 || is_new(folder))
         return make(tool, kind, folder, templates, &words);
     if (errno != EEXIST)
         return template_fail(tool, folder, "cannot be made");

@@ -149,6 +149,12 @@ expect 2 'loss huber is there, in library losses of plugin baton.train, and two 
 expect 2 'schedule cosine is there, in library schedules' -- "$baton" plugin new schedule cosine
 [ ! -e int8 ] && [ ! -e cpu ] && [ ! -e huber ] && [ ! -e cosine ] || fault "something was written"
 expect 0 'README.md says how' -- "$baton" plugin new scheme own_codes
+# A folder that is empty is as good as none.
+mkdir bare kept
+echo text > kept/notes.txt
+expect 0 'bare/README.md says how' -- "$baton" plugin new op example.ramped bare
+expect 1 'kept is there, and is no plugin that gets further files' -- "$baton" plugin new op example.ramped kept
+expect 0 'bt_ramped_ramped\[\]' -- cat bare/ramped.c
 expect 0 'tries the codes that it gives the operands of a small network' -- cat own_codes/README.md
 
 # Whatever the length of the comment above a loss, all of it is shown.

@@ -140,8 +140,7 @@ static const bt_attr invoke_attrs[] = {
         "lie in it like that nothing is left to do"),
     BT_ATTR_RANGE(struct invoke_attrs, slice, INT, "-1", -1, INT64_MAX,
                   "the bytes behind which the only one of ins has the only one of outs: "
-                  "where it lies "
-                  "there nothing is left to do; -1: it does not have it"),
+                  "where it lies there nothing is left to do; -1: it does not have it"),
     BT_ATTR(struct invoke_attrs, dims, SHAPE, "[]",
             "values of the kernel's dims: those that were open when it was compiled"),
     { 0 },

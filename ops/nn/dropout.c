@@ -90,8 +90,7 @@ static const bt_op ops[] = {
         .name = "nn.dropout_training",
         .revision = 1,
         .doc = "Drops elements by a key, as in training.\nGives (y, mask); what is not "
-               "dropped is "
-               "divided by the share that is left.",
+               "dropped is divided by the share that is left.",
         .source = "ONNX Dropout-13; Srivastava et al. 2014",
         .inputs = training_inputs,
         .attrs = training_attrs,

@@ -203,11 +203,10 @@ static const bt_op ops[] = {
         .revision = 1,
         .doc =
             "Converts elements to another dtype.\nThe shape stays. To float8 types, "
-            "numbers beyond the greatest one become it, and so do infinities "
-            "of other types; with "
-            "saturate=False they become infinity, or NaN where there is none. As "
-            "float8_e8m0fnu it is the nearest power of two, or the next one up or down; "
-            "of numbers below 0 NaN.",
+            "numbers beyond the greatest one become it, and so do infinities of other "
+            "types; with saturate=False they become infinity, or NaN where there is "
+            "none. As float8_e8m0fnu it is the nearest power of two, or the next one up "
+            "or down; of numbers below 0 NaN.",
         .source = "Relay, cast; ONNX Cast-25",
         .inputs = inputs,
         .attrs = cast_attrs,

@@ -35,8 +35,7 @@ static const bt_op ops[] = {
         .revision = 1,
         .doc = "Computes what its formula says.\n"
                "The formula is in index notation and declares its own inputs; passes "
-               "write such "
-               "calls for what no operator does, as derivatives.",
+               "write such calls for what no operator does, as derivatives.",
         .source = "Baton, index notation",
         .inputs = inputs,
         .attrs = attrs,

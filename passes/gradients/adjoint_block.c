@@ -75,9 +75,8 @@ static bt_status mark_binding(struct adjoint *a, const bt_value *old)
         return bt_fail_at(
             a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, old->span,
             "%%%s depends on what is differentiated, but is a function: passes "
-            "lambda-lift, "
-            "monomorphize and defunctionalize, in this order before differentiate, make "
-            "data of functions (pipeline gradients)",
+            "lambda-lift, monomorphize and defunctionalize, in this order before "
+            "differentiate, make data of functions (pipeline gradients)",
             old->name ? old->name : "_");
     if (active && holds_more(old->type, !is_known(a, call)))
         return bt_fail_at(

@@ -120,8 +120,8 @@ static bt_status refuse(const struct shadows *s, const bt_global *global, const 
     return bt_fail_at(s->diff->ctx, BT_ERR_UNSUPPORTED, s->diff->module->store,
                       global->span,
                       "@%s takes or gives a reference whose content is differentiated, "
-                      "but %s: pass what it "
-                      "holds instead, and give what it becomes as a result",
+                      "but %s: pass what it holds instead, and give what it becomes as a "
+                      "result",
                       global->name, why);
 }
 

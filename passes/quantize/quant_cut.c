@@ -52,8 +52,8 @@ static bt_status add_part(struct sums *s, const struct proof_box *box, int64_t m
             bt_rewrite_ctx(s->rewrite), BT_ERR_UNSUPPORTED, s->call->base.type->store,
             s->call->base.span,
             "quant-accumulate: sums of %s in int16 would be cut into more than %lld "
-            "parts: "
-            "give its weights fewer bits, its sums 32 bits, or leave it in float (skip)",
+            "parts: give its weights fewer bits, its sums 32 bits, or leave it in float "
+            "(skip)",
             s->name, (long long)most);
     return BT_PUSH(s->arena, &s->parts, *box) ? NULL : bt_no_memory();
 }

@@ -96,8 +96,8 @@ static bt_status check_regions(const struct training *t, const bt_value *value)
     if (closure && content.has)
         return refuse(t, &content, content.has,
                       "a closure, whose calls would all have the same key; make it a "
-                      "function of the "
-                      "module, def @NAME, each call of which has its own");
+                      "function of the module, def @NAME, each call of which has its "
+                      "own");
     if (content.has & NORMALISES)
         return refuse(t, &content, NORMALISES,
                       "a branch, and its new moments would be missing where that is not "
@@ -138,10 +138,9 @@ bt_status training_check_loops(const struct training *t)
             t->graph->is_recursive[t->graph->component[g]])
             return refuse(
                 t, &t->content[g], t->content[g].has,
-                "a function that calls itself, whose turns would all have the same "
-                "key; write the turns out, as calls of a function that does not, or "
-                "apply "
-                "the operator before or behind them");
+                "a function that calls itself, whose turns would all have the same key; "
+                "write the turns out, as calls of a function that does not, or apply the "
+                "operator before or behind them");
     }
     return NULL;
 }

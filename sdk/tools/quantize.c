@@ -592,8 +592,7 @@ static int run(struct tool *tool)
 static const struct option options[] = {
     { "output", 'o', "FILE",
       "the program to write (must be given), large constants to a .npz beside it; "
-      "FILE.bta: compiled, as "
-      "baton compile does" },
+      "FILE.bta: compiled, as baton compile does" },
     { "target", 0, "NAME", "what FILE.bta is for (default: cpu)" },
     { "loss", 0, "PERCENT",
       "leave layers in float until no more of the samples are lost: of right answers, or "

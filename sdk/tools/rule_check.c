@@ -93,8 +93,7 @@ static uint32_t check_rule(struct tool *tool, const bt_provided *rule)
     printf("rule %s: %s\n", rule->name, json_string_value(json_object_get(json, "rule")));
     if (!is_read)
         printf("  FAILED  nothing reads it: no pass %s that goes by rules is there; "
-               "baton list "
-               "passes NAME says which do\n",
+               "baton list passes NAME says which do\n",
                pass ? pass : "");
     else
         status = look_at_rule(tool->ctx, pass, rule->name);

@@ -43,10 +43,9 @@ static const bt_attr options[] = {
         struct options, accuracy, "default", "default|exact|fast",
         "sums of products: exact has all their terms in float32, in a stated order; "
         "default may do without some products of convolutions, and on processors with "
-        "AMX "
-        "put factors together from two bfloat16, with errors of the order of "
-        "float32's; fast may round factors to bfloat16, where this machine "
-        "multiplies these faster, with errors of about 3e-3 of the largest result"),
+        "AMX put factors together from two bfloat16, with errors of the order of "
+        "float32's; fast may round factors to bfloat16, where this machine multiplies "
+        "these faster, with errors of about 3e-3 of the largest result"),
     BT_ATTR_CHOICE(
         struct options, weights, "fast", "fast|small",
         "small does without transforms of convolutions' weights, which take 2 to 4 "

@@ -217,8 +217,7 @@ const char *npu_ratio_numbers(const struct npu_ratio *r, int has_multiplier,
     } else {
         if (frexp(ratio, &exponent) != 0.5)
             return "is no power of two, as floats need here (baton quantize --scheme "
-                   "shifts "
-                   "chooses such)";
+                   "shifts chooses such)";
         m = 1;
         n = 1 - exponent;
         if (n > r->most_shift)

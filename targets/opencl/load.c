@@ -102,8 +102,7 @@ static bt_status check_launch(bt_ctx *ctx, const struct ocl_loaded *l,
         return o->blas ? NULL
                        : bt_fail(ctx, BT_ERR_UNSUPPORTED,
                                  "target opencl: %s is compiled for products by CLBlast, "
-                                 "which is "
-                                 "not there or not wanted (option blas)",
+                                 "which is not there or not wanted (option blas)",
                                  k->code.name);
     const struct device_kernel *compiled = &l->device_kernels[k->texts[which]];
     cl_uint n = 0;

@@ -29,8 +29,7 @@ static const bt_attr options[] = {
             "a part of the platform's name; empty: any"),
     BT_ATTR(struct options, device, STRING, "",
             "a part of the device's name, or its number among all; empty: the first that "
-            "is no "
-            "processor, else the first"),
+            "is no processor, else the first"),
     BT_ATTR_CHOICE(struct options, schedules, "device", "device|cpu|gpu",
                    "what kernels are made for: the device's kind, or another"),
     BT_ATTR_CHOICE(
@@ -40,8 +39,7 @@ static const bt_attr options[] = {
     BT_ATTR(struct options, library, STRING, "libOpenCL.so.1", "the OpenCL library"),
     BT_ATTR(struct options, cache, STRING, "",
             "folder of programs that were built, or off; empty: BATON_CACHE, or "
-            "baton/objects "
-            "in XDG_CACHE_HOME"),
+            "baton/objects in XDG_CACHE_HOME"),
     BT_ATTR_RANGE(struct options, memory_mb, INT, "0", 0, INT32_MAX,
                   "memory of the device to use at most, in MiB; 0: what it has"),
     BT_ATTR_RANGE(

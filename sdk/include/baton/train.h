@@ -55,7 +55,8 @@ typedef struct bt_training_options {
     int64_t nstep; /* in all, for schedules */
     /* What parameters begin as, @initializer.NAME: "glorot_normal" for those that have two axes
      * or more, "w1=normal{scale=0.1}" for the one of this name; NULL-terminated, or NULL:
-     * what the model says (attribute `initializers` of its function), else he_uniform. */
+     * what the model says (attribute `initializers` of its function), else he_uniform. Others begin
+     * as zeros, or as ones where they are scales of norms, or factors wherever they are used. */
     const char *const *initializers;
     /* Parameters that alone are learned: what is not named stays what it is; NULL-terminated,
      * or NULL: all are. */
@@ -117,12 +118,16 @@ typedef struct bt_trainer {
     const char *name; /* "train" */
     const char *doc;
     /* The model is typed, and its dims are known.
-     * errors  BT_ERR_NAME: no such loss, optimizer, schedule; BT_ERR_ATTRIBUTE: of its options;
-     *         BT_ERR_ARGUMENT: a field of the options that is out of its range, which is named;
-     *         BT_ERR_UNSUPPORTED: it has no parameters; what differentiate refuses */
+     * errors  BT_ERR_NAME: no such loss, optimizer, schedule, initializer, or none of the names in
+     *         `fixed`, `learned` or `initializers`; BT_ERR_ATTRIBUTE: of its options; BT_ERR_TYPE: a
+     *         function of that name is none of its kind, or is for parameters of other shapes;
+     *         BT_ERR_ARGUMENT: a field of the options that is out of its range, which is named, or
+     *         labels that the loss does not take; BT_ERR_UNSUPPORTED: it has no parameters; what
+     *         differentiate refuses */
     bt_status (*open)(bt_ctx *, const bt_module *model, const bt_training_options *,
                       size_t nbytes, bt_training **out);
     void (*close)(bt_training *); /* accepts NULL */
+    /* The training's own, until it is closed; `step` counts on in it, and load sets it. */
     const bt_training_info *(*info)(bt_training *);
     /* One step: `batches` holds the inputs of nmicro batches, each followed by what the model
      * should give.
@@ -144,7 +149,8 @@ typedef struct bt_trainer {
     /* errors  BT_ERR_FORMAT: torn, damaged, or none; BT_ERR_ARGUMENT: of another program of a step,
      *         unless only `params` are asked for, those that fit by name and type */
     bt_status (*load)(bt_training *, const char *path, uint32_t params);
-    /* Of the checkpoint that was loaded; NULL: it has none of this name. */
+    /* Of the checkpoint that was loaded last, until the training is closed; NULL: it has none of this
+     * name. */
     const char *(*note)(const bt_training *, const char *name);
     /* The model with what it has learned as constants. */
     bt_status (*freeze)(bt_training *, bt_module **out);

@@ -337,8 +337,9 @@ bt_status bt_build_scalar(bt_builder *b, bt_dtype dtype, double number,
 bt_status bt_build_name(bt_builder *b, const bt_value *value, const char *name)
 {
     struct bt__frame *frame = b->depth ? &b->frames.at[b->selected] : NULL;
-    if (!frame || !frame->bindings.len ||
-        frame->bindings.at[frame->bindings.len - 1] != value || value->name)
+    const int is_last = frame && frame->bindings.len &&
+                        frame->bindings.at[frame->bindings.len - 1] == value;
+    if (value->name || (!is_last && value->kind != BT_VALUE_CONST))
         return NULL;
     const char *interned = bt_name_of(b->store, name);
     if (!interned)

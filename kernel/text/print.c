@@ -29,6 +29,7 @@ int bt__printer_init(bt_printer *p, bt_ctx *ctx, bt_text *out)
     bt_map_init(&p->origins, arena, 0);
     bt_map_init(&p->data_of, arena, 0);
     bt_map_init(&p->data_taken, arena, 1);
+    bt_map_init(&p->uses, arena, 0);
     bt_map_init(&p->ctor_names, arena, 1);
     bt_map_init(&p->type_names, arena, 1);
     bt_map_init(&p->presets, arena, 0);
@@ -357,6 +358,8 @@ static bt_status print_module(bt_printer *p, const bt_print_options *options)
     const char *weights = options->weights;
     bt_text_init(&origins, p->arena);
     bt_text_init(&body, p->arena);
+    if (!bt__print_count_constants(p))
+        return bt_no_memory();
     if (p->has_spans) {
         p->out = &origins;
         print_origins(p);

@@ -48,6 +48,7 @@ struct bt_printer {
     bt_vec(struct bt__data_entry) data;
     bt_map data_of;    /* tensor -> name */
     bt_map data_taken; /* name -> 1 */
+    bt_map uses;       /* tensor of a constant with a name -> operands that it is */
     bt_map ctor_names; /* of the module */
     bt_map type_names; /* likewise */
     bt_map presets;    /* row of a schema -> its default, as a member */
@@ -119,6 +120,9 @@ void bt__print_dict_entry(bt_text *, const bt_dict_entry *);
 
 /* ---- print_const.c ---- */
 
+/* Counts the uses of the module's constants, so that one that has a name is printed as one. 0: no
+ * memory. */
+int bt__print_count_constants(bt_printer *);
 void bt__print_const(bt_printer *, const bt_object *, const char *name);
 /* `#[data]`, or the entries of the weights file. */
 void bt__print_data(bt_printer *);

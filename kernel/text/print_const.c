@@ -166,6 +166,44 @@ static const char *data_name(bt_printer *p, const bt_tensor *tensor, const char 
     return "";
 }
 
+/* Small constants are written where they are used, twice where they are used twice, which reads
+ * back as two. Floats with a name may be one parameter of a model, and stay one. */
+static int count_use(bt_printer *p, const bt_value *operand)
+{
+    const bt_tensor *tensor = bt_const_tensor(operand);
+    if (!tensor || !operand->name || !tensor->rank || !bt_dtype_is_float(tensor->dtype))
+        return 1;
+    const uintptr_t n = (uintptr_t)bt_map_find(&p->uses, tensor);
+    return bt_map_put(&p->uses, tensor, (void *)(n + 1)) != 0;
+}
+
+int bt__print_count_constants(bt_printer *p)
+{
+    for (uint32_t g = 0; g < p->module->nglobal; g++) {
+        const bt_global *global = p->module->globals[g];
+        bt_blocks blocks = { 0 };
+        if (global->kind != BT_GLOBAL_FUNC)
+            continue;
+        if (bt_block_nested(p->arena, global->func->block, &blocks))
+            return 0;
+        for (uint32_t b = 0; b < blocks.len; b++) {
+            for (uint32_t i = 0; i < blocks.at[b]->nbinding; i++) {
+                const bt_value *user = blocks.at[b]->bindings[i];
+                for (uint32_t k = 0; k < bt_value_noperand(user); k++) {
+                    if (!count_use(p, bt_value_operand(user, k)))
+                        return 0;
+                }
+            }
+        }
+    }
+    return 1;
+}
+
+static int is_shared(const bt_printer *p, const bt_tensor *tensor, const char *name)
+{
+    return name && (uintptr_t)bt_map_find(&p->uses, tensor) > 1;
+}
+
 static void print_tensor(bt_printer *p, const bt_tensor *tensor, const char *name)
 {
     if (tensor->rank == 0 && BT_DTYPE_CLASS(tensor->dtype) != BT_CLASS_COMPLEX &&
@@ -175,10 +213,10 @@ static void print_tensor(bt_printer *p, const bt_tensor *tensor, const char *nam
         return;
     }
     print_header(p, tensor);
-    if (is_splat(tensor)) {
+    if (is_splat(tensor) && !is_shared(p, tensor, name)) {
         bt__element_write(p->out, tensor, 0);
         add(p, " ..");
-    } else if (tensor->nelem > BT__INLINE_NELEM) {
+    } else if (tensor->nelem > BT__INLINE_NELEM || is_shared(p, tensor, name)) {
         add(p, "data ");
         bt__print_quoted(p->out, data_name(p, tensor, name));
     } else if (all_plain(tensor)) {

@@ -4,7 +4,8 @@
  *     after    def @train.model(%x, %dense.weight, %bias_add.bias) { .. }
  *              @train.initial.dense.weight = const[..], ...
  * Constants of floats with an axis become parameters behind those of the entry, each with a
- * global of the value that it had; what is fixed stays. The moments of each nn.batch_norm
+ * global of the value that it had; what is fixed stays, and so do operands of stop_gradient and of
+ * what nothing uses. The moments of each nn.batch_norm
  * become parameters of their own, even where constants of several layers are equal: they move
  * with the batches (train-mode). The entry is left as it was.
  * keeps    no invariant
@@ -37,6 +38,7 @@ struct lift {
     const bt_module *module;
     const bt_global *entry;
     const struct options *options;
+    bt_map live;  /* bindings that the result or what it does may need */
     bt_map of;    /* object of a constant -> 1 + its place in `all`, or STAYS */
     bt_map names; /* taken: of all constants, and of the entry's parameters */
     /* Means and variances: calls of nn.batch_norm, and globals that several of these
@@ -142,6 +144,42 @@ static bt_status look_at_operand(struct lift *l, const bt_value *user, uint32_t 
     return bt_map_put(&l->of, constant->object, (void *)place) ? NULL : bt_no_memory();
 }
 
+/* Operands of calls that are only there for what follows from them belong to those. */
+static int is_root(const bt_value *binding)
+{
+    const bt_call *call = bt_as_call(binding);
+    return call ? !call->op || call->op->effects
+                : !bt_as_tuple(binding) && !bt_as_proj(binding);
+}
+
+/* Importers leave calls of which they know what they give, so that nothing uses them. */
+static bt_status find_live(struct lift *l, const bt_blocks *blocks)
+{
+    bt_vec(const bt_value *) queue = { 0 };
+    for (uint32_t b = 0; b < blocks->len; b++) {
+        const bt_block *block = blocks->at[b];
+        if (!BT_PUSH(l->arena, &queue, block->result))
+            return bt_no_memory();
+        for (uint32_t i = 0; i < block->nbinding; i++) {
+            if (is_root(block->bindings[i]) &&
+                !BT_PUSH(l->arena, &queue, block->bindings[i]))
+                return bt_no_memory();
+        }
+    }
+    while (queue.len) {
+        const bt_value *value = queue.at[--queue.len];
+        if (bt_map_find(&l->live, value))
+            continue;
+        if (!bt_map_put(&l->live, value, l))
+            return bt_no_memory();
+        for (uint32_t i = 0; i < bt_value_noperand(value); i++) {
+            if (!BT_PUSH(l->arena, &queue, bt_value_operand(value, i)))
+                return bt_no_memory();
+        }
+    }
+    return NULL;
+}
+
 static bt_status find_constants(struct lift *l)
 {
     const bt_func *func = l->entry->func;
@@ -152,9 +190,12 @@ static bt_status find_constants(struct lift *l)
             return bt_no_memory();
     }
     BT_TRY(bt_block_nested(l->arena, func->block, &blocks));
+    BT_TRY(find_live(l, &blocks));
     for (uint32_t b = 0; b < blocks.len; b++) {
         for (uint32_t i = 0; i < blocks.at[b]->nbinding; i++) {
             const bt_value *user = blocks.at[b]->bindings[i];
+            if (!bt_map_find(&l->live, user) || bt_as_op_call(user, "stop_gradient"))
+                continue;
             for (uint32_t k = 0; k < bt_value_noperand(user); k++)
                 BT_TRY(look_at_operand(l, user, k));
         }
@@ -349,6 +390,7 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
                       .options = call->options };
     bt_pass_call next = *call;
     bt_module *with_stub;
+    bt_map_init(&l.live, l.arena, 0);
     bt_map_init(&l.of, l.arena, 0);
     bt_map_init(&l.names, l.arena, 1);
     bt_map_init(&l.moments[0], l.arena, 0);

@@ -127,7 +127,7 @@ static void if_node(bt_onnx_node *n)
     if (n->status)
         return;
     condition = as_scalar(n, condition);
-    const bt_tensor *known = n->status ? NULL : bt_const_tensor(condition);
+    const bt_tensor *known = n->status ? NULL : known_tensor(n, condition);
     if (known) {
         const struct onnx_graph *taken = bt_tensor_get_int(known, 0) ? yes : no;
         outputs_of(n, taken, convert(n, taken, 0, NULL));

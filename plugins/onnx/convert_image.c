@@ -24,7 +24,7 @@ struct resize {
 static const bt_tensor *known_numbers(bt_onnx_node *n, const bt_value *value,
                                       const char *what)
 {
-    const bt_tensor *tensor = bt_const_tensor(value);
+    const bt_tensor *tensor = known_tensor(n, value);
     if (value && !tensor)
         node_unknown(n, node_format(n, "%s are", what), value);
     return tensor && tensor->nelem ? tensor : NULL;
@@ -223,7 +223,7 @@ static void resize(bt_onnx_node *n)
                     *sizes = NULL;
     const bt_type *const *dims = NULL; // of sizes, where some is symbolic
     uint32_t ndim = 0;
-    if (bt_const_tensor(node_in(n, 3)) || !value_dims(n, node_in(n, 3), &ndim, &dims))
+    if (known_tensor(n, node_in(n, 3)) || !value_dims(n, node_in(n, 3), &ndim, &dims))
         sizes = known_numbers(n, node_in(n, 3), "the sizes");
     const char *coordinates =
         node_text(n, "coordinate_transformation_mode", "half_pixel");
@@ -304,7 +304,7 @@ static void image_scaler(bt_onnx_node *n)
     for (int64_t i = 0; tensor && i < count; i++)
         bt_tensor_set(tensor, i, (double)bias->floats.at[i]);
     if (tensor)
-        y = plus(n, y, along(n, emit_const(n, tensor), 1, value_rank(n, x)));
+        y = plus(n, y, along(n, emit_table(n, tensor), 1, value_rank(n, x)));
     node_out(n, 0, y);
 }
 

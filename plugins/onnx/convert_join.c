@@ -91,7 +91,7 @@ static void split(bt_onnx_node *n)
     const int64_t *ends = part_ends(n, total, count, &sizes);
     if (n->status)
         return;
-    if (bt_const_tensor(x))
+    if (known_tensor(n, x))
         split_constant(n, x, axis, ends);
     else
         split_value(n, x, axis, format_ints(n, count - 1, ends));

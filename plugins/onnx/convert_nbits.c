@@ -72,7 +72,7 @@ struct nbits {
 static const bt_value *packed(bt_onnx_node *n, const bt_value *bytes, int64_t bits,
                               int64_t rows, int64_t width)
 {
-    const bt_tensor *from = bytes && !n->status ? bt_const_tensor(bytes) : NULL;
+    const bt_tensor *from = bytes && !n->status ? known_tensor(n, bytes) : NULL;
     const int64_t dims[] = { rows, width };
     bt_tensor *dense = NULL, *to = NULL;
     if (!from || bits == 8 || from->dtype != BT_UINT8 ||

@@ -301,7 +301,7 @@ static void dropout(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *ratio = node_in(n, 1),
                    *training = node_in(n, 2);
-    const bt_tensor *share = bt_const_tensor(ratio), *flag = bt_const_tensor(training);
+    const bt_tensor *share = known_tensor(n, ratio), *flag = known_tensor(n, training);
     int keeps_all = share && share->nelem == 1 && bt_tensor_get(share, 0) == 0;
     if (training && !flag && !keeps_all)
         node_unknown(n, "whether it is training is", training);

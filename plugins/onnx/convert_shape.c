@@ -42,7 +42,7 @@ static void constant(bt_onnx_node *n)
         node_fail(n, BT_ERR_UNSUPPORTED,
                   "no attribute value, value_int(s) or value_float(s); others are not "
                   "supported");
-    node_out(n, 0, n->status ? NULL : emit_const(n, tensor));
+    node_out(n, 0, n->status ? NULL : emit_table(n, tensor));
 }
 
 /* The element that ConstantOfShape repeats, as a scalar. */

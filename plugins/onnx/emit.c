@@ -33,14 +33,20 @@ static int is_small(const bt_tensor *tensor)
     return tensor && tensor->nelem <= FOLD_NELEM;
 }
 
-/* Calls of small constants, and those that say something of a type. Codes stay codes: passes
+/* Whether it says something of a type alone. */
+static int is_of_type(const struct call *call)
+{
+    return strcmp(call->op->name, "shape_of") == 0 ||
+           strcmp(call->op->name, "ndarray_size") == 0;
+}
+
+/* Calls of small constants, and those of types. Codes stay codes: passes
  * look for them. */
 static int may_fold(const struct call *call)
 {
     if (strcmp(call->op->name, "qnn.dequantize") == 0)
         return 0;
-    if (strcmp(call->op->name, "shape_of") == 0 ||
-        strcmp(call->op->name, "ndarray_size") == 0)
+    if (is_of_type(call))
         return 1;
     for (uint32_t i = 0; i < call->narg; i++) {
         if (!is_small(bt_const_tensor(call->args[i])))
@@ -159,18 +165,58 @@ static bt_status known_contents(bt_onnx_node *n, const bt_value *value,
     return status;
 }
 
-/* Folds where every argument is a constant or has known contents. */
+/* ---- floats that training learns ---- */
+
+/* Tensors of floats are what a model learns: one that is made from others, or from sizes, is none of
+ * those that its file has, and stays a call. */
+static int may_be_learned(const bt_value *value)
+{
+    const bt_tensor *tensor = bt_const_tensor(value);
+    return tensor && tensor->rank && bt_dtype_is_float(tensor->dtype);
+}
+
+const bt_tensor *known_tensor(const bt_onnx_node *n, const bt_value *value)
+{
+    const bt_value *known = value ? bt_map_find(&n->im->known, value) : NULL;
+    return bt_const_tensor(known ? known : value);
+}
+
+/* The call, and what it is known to be for conversions that ask. */
+static bt_status keep_call(bt_onnx_node *n, const struct call *call,
+                           const bt_value *known, const bt_value **out)
+{
+    BT_TRY(build_call(n, call, out));
+    return bt_map_put(&n->im->known, *out, (void *)(uintptr_t)known) ? NULL
+                                                                     : bt_no_memory();
+}
+
+/* Folds where every argument is a constant or is known: to a constant, unless it depends on floats
+ * that may be learned, or would be such itself. */
 static bt_status fold_known(bt_onnx_node *n, struct call call, const bt_value **out)
 {
-    const bt_value **args = BT_NEWS(n->im->arena, const bt_value *, call.narg);
+    const struct call given = call;
+    const bt_value **args = BT_NEWS(n->im->arena, const bt_value *, call.narg), *value;
+    int is_kept = 0;
     if (!args)
         return bt_no_memory();
     for (uint32_t i = 0; i < call.narg; i++) {
-        args[i] = call.args[i];
-        BT_TRY(known_contents(n, call.args[i], &args[i]));
+        const bt_value *known = bt_map_find(&n->im->known, call.args[i]);
+        args[i] = known ? known : call.args[i];
+        is_kept |= known || may_be_learned(args[i]);
+        if (!known)
+            BT_TRY(known_contents(n, call.args[i], &args[i]));
     }
     call.args = args;
-    return may_fold(&call) ? fold(n, &call, out) : NULL;
+    if (!may_fold(&call))
+        return NULL;
+    value = NULL;
+    BT_TRY(fold(n, &call, &value));
+    if (!value)
+        return NULL;
+    if (may_be_learned(value) || (is_kept && !is_of_type(&call)))
+        return keep_call(n, &given, value, out);
+    *out = value;
+    return NULL;
 }
 
 static const bt_value *emit_call(bt_onnx_node *n, const struct call *call)
@@ -301,6 +347,18 @@ const bt_value *emit_const(bt_onnx_node *n, bt_tensor *tensor)
     if (!n->status)
         n->status = bt_build_const(n->im->builder, &tensor->base, &out);
     bt_tensor_unref(tensor);
+    return out;
+}
+
+const bt_value *emit_table(bt_onnx_node *n, bt_tensor *tensor)
+{
+    const bt_value *constant = emit_const(n, tensor), *out = NULL;
+    struct call call = { .narg = 1, .args = &constant };
+    if (n->status || !may_be_learned(constant))
+        return constant;
+    parse_attrs(n, "stop_gradient", NULL, &call);
+    if (!n->status)
+        n->status = keep_call(n, &call, constant, &out);
     return out;
 }
 

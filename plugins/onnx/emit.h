@@ -6,7 +6,7 @@
 #include "node.h"
 
 /* A call; attrs as text, NULL: defaults. What follows from small constants alone is a
- * constant at once, so that computed shapes and axes are known. */
+ * constant at once, so that computed shapes and axes are known; tensors of floats are known, and stay calls. */
 const bt_value *emit(bt_onnx_node *, const char *op, const char *attrs, uint32_t narg,
                      const bt_value *const *args);
 const bt_value *emit1(bt_onnx_node *, const char *op, const char *attrs,
@@ -31,6 +31,8 @@ const bt_value *emit_scalar(bt_onnx_node *, bt_dtype, double);
 const bt_value *emit_int(bt_onnx_node *, int64_t);                      /* int64 */
 const bt_value *emit_ints(bt_onnx_node *, uint32_t n, const int64_t *); /* int64[n] */
 const bt_value *emit_const(bt_onnx_node *, bt_tensor *); /* takes the reference */
+/* One that is no initializer of the model: training does not learn it. */
+const bt_value *emit_table(bt_onnx_node *, bt_tensor *);
 /* A scalar of a value's element type. */
 const bt_value *scalar_like(bt_onnx_node *, const bt_value *, double);
 

@@ -35,6 +35,7 @@ struct onnx_import {
     uint32_t nnode;   /* converted so far, each time it is: functions multiply them */
     bt_map operators; /* "ai.onnx.Pad" -> its versions */
     bt_map symbols;   /* dim_param -> bt_type of kind Dim */
+    bt_map known;     /* calls that are kept -> the constant that each is known to give */
     bt_vec(const bt_type *) vars;
 };
 

@@ -179,6 +179,7 @@ bt_status import_model(bt_ctx *ctx, bt_arena *arena, const struct onnx_model *mo
     if (!im.store)
         return bt_no_memory();
     bt_map_init(&im.symbols, arena, 1);
+    bt_map_init(&im.known, arena, 0);
     bt_status status = given_init(ctx, arena, call->dims, &im.given);
     if (!status)
         status = given_init(ctx, arena, call->fixed, &im.fixed);

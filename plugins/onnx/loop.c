@@ -222,7 +222,7 @@ static int is_counting(bt_onnx_node *n, const bt_value *count)
 static const bt_value *count_of(bt_onnx_node *n, const struct loop *loop,
                                 const struct step *step)
 {
-    const bt_tensor *goes_on = bt_const_tensor(step->condition);
+    const bt_tensor *goes_on = known_tensor(n, step->condition);
     const bt_value *count = loop->trips, *none = emit_int(n, 0);
     if (!count || (step->condition && !goes_on))
         return NULL;

@@ -153,7 +153,7 @@ static bt_status use_initializer(struct onnx_import *im, const struct onnx_tenso
     BT_TRY(onnx_tensor_value(im->ctx, im->arena, &im->files, tensor, &value));
     bt_status status = bt_build_const(im->builder, &value->base, out);
     bt_tensor_unref(value);
-    return status;
+    return status ? status : bt_build_name(im->builder, *out, tensor->name);
 }
 
 /* By lexical scope: a graph within a node sees the names around it. */
@@ -227,7 +227,7 @@ bt_dtype value_dtype(const bt_value *value)
 int value_dims(bt_onnx_node *n, const bt_value *value, uint32_t *count,
                const bt_type *const **out)
 {
-    const bt_tensor *tensor = bt_const_tensor(value);
+    const bt_tensor *tensor = known_tensor(n, value);
     const bt_call *call = bt_as_call(value);
     if (call && call->contents) {
         *count = call->contents->n;

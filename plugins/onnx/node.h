@@ -29,6 +29,9 @@ const char *node_ints(bt_onnx_node *, const char *name, const char *absent);
 uint32_t value_rank(bt_onnx_node *, const bt_value *);
 int64_t value_dim(bt_onnx_node *, const bt_value *, uint32_t axis);
 bt_dtype value_dtype(const bt_value *);
+/* A constant's tensor, or what a call of constants is known to give, which stays a call: training
+ * learns what it is made of. NULL: it is not known. */
+const bt_tensor *known_tensor(const bt_onnx_node *, const bt_value *);
 /* The elements of a small integer value known now: 1 and *out, or 0. */
 int value_ints(bt_onnx_node *, const bt_value *, int64_list *out);
 /* The same as dims, which may be symbolic: 1 and *n, *out, or 0. */

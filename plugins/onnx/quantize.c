@@ -10,7 +10,7 @@ const bt_value *zero_point_in(bt_onnx_node *n, uint32_t i)
 
 static const bt_value *checked(bt_onnx_node *n, uint32_t i, const bt_value *scale)
 {
-    const bt_tensor *known = scale && !n->status ? bt_const_tensor(scale) : NULL;
+    const bt_tensor *known = scale && !n->status ? known_tensor(n, scale) : NULL;
     for (int64_t k = 0; known && k < known->nelem; k++) {
         const double value = bt_tensor_get(known, k);
         if (!(value > 0) || isinf(value))
@@ -18,6 +18,9 @@ static const bt_value *checked(bt_onnx_node *n, uint32_t i, const bt_value *scal
                       "input %u: element %lld is %g; scales are finite and above 0", i,
                       (long long)k, value);
     }
+    /* Codes are matched by scales that are constants. */
+    if (known && !bt_const_tensor(scale))
+        return emit_const(n, bt_tensor_ref(known));
     return !scale || known || n->status ? scale
                                         : emit1(n, "qnn.check_scale", NULL, scale);
 }

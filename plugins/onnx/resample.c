@@ -167,7 +167,7 @@ static const bt_value *weight_column(bt_onnx_node *n, const struct resample *r,
         n->status = bt_tensor_create(n->im->ctx, value_dtype(like), 1, &r->out, &tensor);
     for (int64_t i = 0; !n->status && i < r->out; i++)
         bt_tensor_set(tensor, i, taps->weights[i * taps->n + k]);
-    return n->status ? NULL : along(n, emit_const(n, tensor), axis, value_rank(n, like));
+    return n->status ? NULL : along(n, emit_table(n, tensor), axis, value_rank(n, like));
 }
 
 static const bt_value *read_column(bt_onnx_node *n, const struct resample *r,
@@ -218,7 +218,7 @@ static const bt_value *by_matrix(bt_onnx_node *n, const struct resample *r,
                           bt_tensor_get(tensor, to) + taps->weights[i * taps->n + k]);
         }
     }
-    x = emit2(n, "nn.dense", NULL, axes_swapped(n, x, axis, last), emit_const(n, tensor));
+    x = emit2(n, "nn.dense", NULL, axes_swapped(n, x, axis, last), emit_table(n, tensor));
     return axes_swapped(n, x, axis, last);
 }
 

@@ -447,8 +447,9 @@ BT_API void bt_builder_type(bt_builder *, const bt_type *);
  * calls an operator that leaves this to the call (bt_relation_call.layout). */
 BT_API void bt_builder_layout(bt_builder *, const bt_layout *);
 
-/* Names the binding built last in the innermost block, where it has no name yet: for
- * callers that learn a name only after several bindings. A name that is there stays. */
+/* Names the binding built last in the innermost block, or a constant that this builder built, where
+ * it has no name yet: for callers that learn a name only after several bindings. A name that is there
+ * stays. */
 BT_API bt_status bt_build_name(bt_builder *, const bt_value *,
                                const char *name) BT_MUST_USE;
 

@@ -55,7 +55,8 @@ typedef struct bt_onnx_tools {
     const char *(*get_text)(bt_onnx_node *, const char *name, const char *absent);
     const char *(*get_ints)(bt_onnx_node *, const char *name, const char *absent);
     /* A call; `attrs` as in a program, "axis=1, keepdims=True"; NULL: defaults. What
-     * follows from small constants alone is a constant at once. */
+     * follows from small constants alone is a constant at once, but for tensors of floats:
+     * training learns what they are made of. */
     const bt_value *(*call)(bt_onnx_node *, const char *op, const char *attrs,
                             uint32_t narg, const bt_value *const *args);
     const bt_value *(*tuple)(bt_onnx_node *, uint32_t n, const bt_value *const *fields);

@@ -4,7 +4,8 @@
  *                            + beta, along axis; gives (y, moving_mean, moving_var)
  *     nn.layer_norm      moments over axis
  *     nn.instance_norm   moments over all axes but the first and axis
- * gamma counts where scale, beta where center is set.
+ * gamma counts where scale, beta where center is set. momentum says what pass train-mode makes of
+ * nn.batch_norm.
  * source  Relay's operators of the same names; Ioffe, Szegedy 2015; Ba et al. 2016;
  *         Ulyanov et al. 2016
  */
@@ -18,15 +19,23 @@ struct attrs {
     double epsilon;
     int64_t center, scale;
 };
-#define NORM_ATTRS(axis_)                                                              \
-    {                                                                                  \
-        BT_ATTR(struct attrs, axis, INT, axis_, "axis that gamma and beta lie along"), \
-            BT_ATTR(struct attrs, epsilon, FLOAT, "1e-05", "added to the variance"),   \
-            BT_ATTR(struct attrs, center, BOOL, "True", "add beta"),                   \
-            BT_ATTR(struct attrs, scale, BOOL, "True", "multiply by gamma"), { 0 },    \
-    }
-static const bt_attr front_attrs[] = NORM_ATTRS("1");
-static const bt_attr back_attrs[] = NORM_ATTRS("-1");
+struct batch_attrs {
+    struct attrs base;
+    double momentum;
+};
+#define NORM_ATTRS(axis_)                                                          \
+    BT_ATTR(struct attrs, axis, INT, axis_, "axis that gamma and beta lie along"), \
+        BT_ATTR(struct attrs, epsilon, FLOAT, "1e-05", "added to the variance"),   \
+        BT_ATTR(struct attrs, center, BOOL, "True", "add beta"),                   \
+        BT_ATTR(struct attrs, scale, BOOL, "True", "multiply by gamma")
+static const bt_attr batch_attrs[] = {
+    NORM_ATTRS("1"),
+    BT_ATTR(struct batch_attrs, momentum, FLOAT, "0.1",
+            "weight of the batch in new moments, in training"),
+    { 0 },
+};
+static const bt_attr front_attrs[] = { NORM_ATTRS("1"), { 0 } };
+static const bt_attr back_attrs[] = { NORM_ATTRS("-1"), { 0 } };
 
 static const bt_op_input batch_inputs[] = {
     { .name = "data", .type = "t:float[..]", .doc = "at least one axis" },
@@ -373,7 +382,7 @@ static const bt_op ops[] = {
     {
         .name = "nn.batch_norm", .revision = 1, .source = "Relay, nn.batch_norm; Ioffe, Szegedy 2015",
         .doc = "Normalises by given means and variances.\nGives (y, moving_mean, moving_var), as at inference.",
-        .inputs = batch_inputs, .attrs = front_attrs, .attrs_nbytes = sizeof(struct attrs),
+        .inputs = batch_inputs, .attrs = batch_attrs, .attrs_nbytes = sizeof(struct batch_attrs),
         .relate = relate_batch, .write_formula = write_batch,
         .facets = BT_FACET_ROWS(BT_CASES(
             "float32[2, 3, 4], float32[3], float32[3], float32[3], float32[3] = 0.1..2\n"

@@ -23,7 +23,8 @@ static const bt_rule rules[] = {
         .doc = "With moments that are given, a factor and a summand for each channel.",
         .pass = "simplify-inference",
         .text =
-            "nn.batch_norm(x, gamma, beta, m, v, axis=a, epsilon=e, center=c, scale=s) "
+            "nn.batch_norm(x, gamma, beta, m, v, axis=a, epsilon=e, center=c, scale=s, "
+            "..) "
             "=> (add(multiply(x, along(factor, x, a)), along(summand, x, a)), m, v) "
             "where factor = pick(s, multiply(gamma, inverse), inverse), "
             "inverse = rsqrt(add(v, scalar(e, x))), "

@@ -6,7 +6,7 @@
  * Constants of floats with an axis become parameters behind those of the entry, each with a
  * global of the value that it had; what is fixed stays, and so do operands of stop_gradient and of
  * what nothing uses. The moments of each nn.batch_norm
- * become parameters of their own, even where constants of several layers are equal: they move
+ * (and nn.batch_norm_training) become parameters of their own, even where constants of several layers are equal: they move
  * with the batches (train-mode). The entry is left as it was.
  * keeps    no invariant
  * option   fixed  parameters that stay constants
@@ -66,8 +66,8 @@ static const char *input_name(const bt_call *call, uint32_t index)
 /* Moments are not learned by descent, and equal ones of two layers are not the same. */
 static int is_moment(const bt_value *user, uint32_t index)
 {
-    const bt_call *call = bt_as_op_call(user, "nn.batch_norm");
-    return call && index >= 3;
+    return index >= 3 && (bt_as_op_call(user, "nn.batch_norm") ||
+                          bt_as_op_call(user, "nn.batch_norm_training"));
 }
 
 static const bt_const *float_constant(const struct lift *l, const bt_value *operand)

@@ -12,8 +12,9 @@
  *                 nn.batch_norm in them is refused
  *     closures    are refused likewise
  * keeps    no invariant
+ * A nn.batch_norm_training that is there moves its moments by its own attributes.
  * options  name: of the function; key: of the parameter; momentum, unbiased: as of
- *          nn.batch_norm_training; fixed: moments that stay, and their nn.batch_norm is as at
+ *          nn.batch_norm_training, below 0 as each nn.batch_norm has it; fixed: moments that stay, and their nn.batch_norm is as at
  *          inference
  * source   PyTorch's Module.train; Keras' BatchNormalization.trainable; keys as of jax.random
  */
@@ -25,7 +26,9 @@
 static const bt_attr options[] = {
     BT_ATTR(struct options, name, STRING, "train", "of the function"),
     BT_ATTR(struct options, key, STRING, "key", "of the parameter for the key"),
-    BT_ATTR(struct options, momentum, FLOAT, "0.1", "weight of the batch in new moments"),
+    BT_ATTR(
+        struct options, momentum, FLOAT, "-1",
+        "weight of the batch in all new moments; below 0: as each nn.batch_norm has it"),
     BT_ATTR(struct options, unbiased, BOOL, "True",
             "new variances divide by n - 1, not by n"),
     BT_ATTR(struct options, fixed, STRINGS, "[]", "parameters that are moments and stay"),
@@ -79,7 +82,7 @@ static bt_status train(struct copy *c, const bt_value *old, int *done)
     *done = 1;
     if (bt_as_op_call(old, "nn.dropout"))
         return training_drop(t, call);
-    if (bt_as_op_call(old, "nn.batch_norm")) {
+    if (training_is_norm(old)) {
         int is_frozen;
         BT_TRY(training_check_frozen(t, call, &is_frozen));
         *done = !is_frozen;

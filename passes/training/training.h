@@ -41,6 +41,8 @@ struct training {
 /* Of a function of the module; NULL: the value is none. */
 struct content *training_content_of(const struct training *, const bt_value *);
 bt_status training_look_at_globals(struct training *) BT_MUST_USE;
+/* nn.batch_norm, or nn.batch_norm_training. */
+int training_is_norm(const bt_value *);
 /* Refuses what has such operators: closures, functions that are values, branches that normalise. */
 bt_status training_check_value(const struct training *, const bt_value *) BT_MUST_USE;
 /* Refuses functions that call themselves. */

@@ -14,14 +14,20 @@ static void join(struct content *to, const struct content *from)
     to->normalises = to->normalises ? to->normalises : from->normalises;
 }
 
+int training_is_norm(const bt_value *value)
+{
+    return bt_as_op_call(value, "nn.batch_norm") ||
+           bt_as_op_call(value, "nn.batch_norm_training");
+}
+
 static void look_at(const struct training *t, const bt_value *value, struct content *out)
 {
     const struct content own = {
-        .has = bt_as_op_call(value, "nn.dropout")      ? DROPS
-               : bt_as_op_call(value, "nn.batch_norm") ? NORMALISES
-                                                       : 0,
+        .has = bt_as_op_call(value, "nn.dropout") ? DROPS
+               : training_is_norm(value)          ? NORMALISES
+                                                  : 0,
         .drops = bt_as_op_call(value, "nn.dropout") ? value : NULL,
-        .normalises = bt_as_op_call(value, "nn.batch_norm") ? value : NULL,
+        .normalises = training_is_norm(value) ? value : NULL,
     };
     join(out, &own);
     for (uint32_t i = 0; i < bt_value_noperand(value); i++) {

@@ -1,5 +1,5 @@
 /* nn.dropout and nn.batch_norm as they are in training. */
-#include <stdio.h>
+#include <string.h>
 
 #include "common/names.h"
 #include "training/training.h"
@@ -66,15 +66,31 @@ bt_status training_check_frozen(struct training *t, const bt_call *old, int *out
         (*out ? variance->name : mean->name) ? *out ? variance->name : mean->name : "_");
 }
 
+/* Attributes of nn.batch_norm_training. */
+static bt_status norm_attrs(struct training *t, const bt_call *old, const char **out)
+{
+    bt_call now = *old;
+    const double momentum = t->options->momentum;
+    if (strcmp(old->op->name, "nn.batch_norm_training") == 0)
+        return attrs_of(t, old, "", out);
+    if (momentum >= 0) {
+        char *copy = bt_arena_alloc(t->copy.arena, 1, old->op->attrs_nbytes);
+        if (!copy)
+            return bt_no_memory();
+        memcpy(copy, old->attrs, old->op->attrs_nbytes);
+        const char *member = bt_attr_find(old->op, copy, "momentum", BT_ATTR_FLOAT);
+        memcpy(copy + (member - copy), &momentum, sizeof(momentum));
+        now.attrs = copy;
+    }
+    return attrs_of(t, &now, t->options->unbiased ? "" : "unbiased=False", out);
+}
+
 bt_status training_normalise(struct training *t, const bt_call *old)
 {
     struct copy *c = &t->copy;
     const bt_value *args[5], *was[2], *now;
     const char *attrs;
-    char more[64];
-    snprintf(more, sizeof(more), "momentum=%.17g, unbiased=%s", t->options->momentum,
-             t->options->unbiased ? "True" : "False");
-    BT_TRY(attrs_of(t, old, more, &attrs));
+    BT_TRY(norm_attrs(t, old, &attrs));
     for (uint32_t i = 0; i < 5; i++)
         BT_TRY(copy_operand(c, old->args[i], NULL, &args[i]));
     for (uint32_t i = 0; i < 2; i++) {

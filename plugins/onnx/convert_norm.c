@@ -1,6 +1,7 @@
 /* Normalisation. */
 #include "arith.h"
 
+#include <math.h>
 #include <string.h>
 
 /* ---- moments ---- */
@@ -45,12 +46,17 @@ static const bt_value *channels(bt_onnx_node *n, const bt_value *vector, uint32_
     return along(n, vector, 1, rank);
 }
 
-/* Moments of the batch; the running ones, of which `momentum` is the weight, move toward them. */
+/* The weight of the batch: 0.1 where that of the running moments is 0.9, a float. */
+static double batch_weight(bt_onnx_node *n)
+{
+    return round((1 - node_float(n, "momentum", (double)0.9f)) * 1e7) / 1e7;
+}
+
+/* Moments of the batch; the running ones move toward them. */
 static void batch_norm_training(bt_onnx_node *n, const bt_value *const *args)
 {
-    const char *attrs =
-        node_format(n, "epsilon=%.17g, momentum=%.17g, unbiased=False", epsilon_of(n),
-                    1 - node_float(n, "momentum", (double)0.9f));
+    const char *attrs = node_format(n, "epsilon=%.17g, momentum=%.17g, unbiased=False",
+                                    epsilon_of(n), batch_weight(n));
     const bt_value *all = emit(n, "nn.batch_norm_training", attrs, 5, args);
     for (uint32_t i = 0; i < 3; i++)
         node_out(n, i, all ? emit_proj(n, all, i) : NULL);
@@ -75,7 +81,8 @@ static void batch_norm(bt_onnx_node *n)
         batch_norm_training(n, args);
         return;
     }
-    const char *attrs = node_format(n, "epsilon=%.17g", epsilon_of(n));
+    const char *attrs =
+        node_format(n, "epsilon=%.17g, momentum=%.17g", epsilon_of(n), batch_weight(n));
     const bt_value *y = emit(n, "nn.batch_norm", attrs, 5, args);
     node_out(n, 0, y ? emit_proj(n, y, 0) : NULL);
 }

@@ -149,6 +149,26 @@ def check_tables(runs):
     runs.check(list(learned) == ["k"], f"Resize: {list(learned)} are learned")
 
 
+def check_moments(runs):
+    """They follow the batches by the node's momentum, the weight of the past: a variance of n - 1 elements, as in PyTorch, and of n where the node trains."""
+    values = {"s": floats(3), "b": floats(3), "m": floats(3), "v": numpy.float32([1, 2, 3])}
+    x = floats(8, 3)
+    numpy.savez("data.npz", x=x, labels=floats(8, 3))
+    for what, outputs, attrs, momentum, size in [("inference", "y", {}, 0.9, 7), ("momentum", "y", {"momentum": 0.7}, 0.7, 7),
+                                                 ("training", "y m2 v2", {"training_mode": 1, "momentum": 0.6}, 0.6, 8)]:
+        save([node("BatchNormalization", "x s b m v", outputs, **attrs)], values, [3], [3])
+        mean, variance = values["m"], values["v"]
+        for _ in range(STEPS):
+            mean = momentum * mean + (1 - momentum) * x.mean(0)
+            variance = momentum * variance + (1 - momentum) * x.var(0) * 8 / size
+        runs.run("import", "m.onnx", "-o", "m.baton")
+        for model in ["m.onnx", "m.baton"]:
+            done = runs.run("train", model, "--data", "data.npz", "--loss", "squares", "--batch", 8, "--optimizer", "sgd", "--epochs", STEPS, "-o", f"{what}.{model}")
+            learned = list(kit.read_tensors(runs.last(f"{what}.{model}"))[0].values())
+            runs.check("6 parameters in 2 tensors" in done.stdout + done.stderr and len(learned) == 4, f"{what}: {done.stdout}{done.stderr}")
+            runs.check(numpy.allclose(learned[2], mean, atol=1e-5) and numpy.allclose(learned[3], variance, atol=1e-5), f"{what} of {model}: moments are {learned[2:]}, not {mean, variance}")
+
+
 def main():
     runs = kit.Runs(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
@@ -157,6 +177,7 @@ def main():
             check_case(runs, what, function, shapes, nodes)
         check_sequence(runs)
         check_tables(runs)
+        check_moments(runs)
         os.chdir("/")
     runs.end()
 

@@ -46,10 +46,16 @@ static const bt_value *channels(bt_onnx_node *n, const bt_value *vector, uint32_
     return along(n, vector, 1, rank);
 }
 
-/* The weight of the batch: 0.1 where that of the running moments is 0.9, a float. */
+/* 0.1, of what is next to it as a float. */
+static double decimal_of(double number)
+{
+    return round(number * 1e7) / 1e7;
+}
+
+/* Of the batch, where the node states that of the running moments. */
 static double batch_weight(bt_onnx_node *n)
 {
-    return round((1 - node_float(n, "momentum", (double)0.9f)) * 1e7) / 1e7;
+    return decimal_of(1 - node_float(n, "momentum", (double)0.9f));
 }
 
 /* Moments of the batch; the running ones move toward them. */
@@ -302,7 +308,21 @@ static void lrn(bt_onnx_node *n)
     node_out(n, 0, emit1(n, "nn.lrn", attrs, node_need(n, 0)));
 }
 
-/* Inference: the input; the mask, where one is asked for, keeps everything. Training at a
+/* What drops in training is nn.dropout, which inference leaves out. A ratio that only a run gives is
+ * none that training could follow. */
+static const bt_value *dropped(bt_onnx_node *n, const bt_value *x, const bt_tensor *share)
+{
+    const double rate = n->opset < 12 || !node_in(n, 1) ? node_float(n, "ratio", 0.5)
+                        : share && share->nelem == 1    ? bt_tensor_get(share, 0)
+                                                        : 0;
+    if (n->status || !(rate > 0 && rate <= 1))
+        return x;
+    const char *attrs = node_format(n, "rate=%.17g", decimal_of(rate));
+    const bt_value *both = emit1(n, "nn.dropout", attrs, x);
+    return both ? emit_proj(n, both, 0) : NULL;
+}
+
+/* At inference the input; the mask, where one is asked for, keeps everything. Training at a
  * ratio of 0 is the same. */
 static void dropout(bt_onnx_node *n)
 {
@@ -312,13 +332,14 @@ static void dropout(bt_onnx_node *n)
     int keeps_all = share && share->nelem == 1 && bt_tensor_get(share, 0) == 0;
     if (training && !flag && !keeps_all)
         node_unknown(n, "whether it is training is", training);
-    if (flag && flag->nelem == 1 && bt_tensor_get_int(flag, 0) && !keeps_all)
+    if ((flag && flag->nelem == 1 && bt_tensor_get_int(flag, 0) && !keeps_all) ||
+        (n->opset < 7 && !node_int(n, "is_test", 0)))
         node_fail(n, BT_ERR_UNSUPPORTED,
-                  "training is not supported, as it draws random numbers");
-    if (n->opset < 7 && !node_int(n, "is_test", 0))
-        node_fail(n, BT_ERR_UNSUPPORTED,
-                  "training is not supported, as it draws random numbers");
-    node_out(n, 0, x);
+                  "training is not supported, as it draws random numbers; a node of "
+                  "inference drops when the model is trained");
+    if (n->status)
+        return;
+    node_out(n, 0, dropped(n, x, share));
     if (node_wants(n, 1)) {
         const bt_value *mask = applied(n, "ones_like", x);
         node_out(n, 1, n->opset < 10 ? mask : cast_to(n, mask, BT_BOOL));

@@ -169,6 +169,29 @@ def check_moments(runs):
             runs.check(numpy.allclose(learned[2], mean, atol=1e-5) and numpy.allclose(learned[3], variance, atol=1e-5), f"{what} of {model}: moments are {learned[2:]}, not {mean, variance}")
 
 
+def check_dropout(runs):
+    """A node of inference drops in steps by its ratio, and nothing where the model runs."""
+    x = floats(64, 16)
+    numpy.savez("data.npz", x=x, labels=floats(64, 16))
+    curves = []
+    for ratio in [None, 0, 0.25]:
+        values = {"b": numpy.zeros(16, numpy.float32), **({} if ratio is None else {"r": numpy.float32(ratio)})}
+        save([node("Add", "x b", "a"), node("Dropout", "a" if ratio is None else "a r", "y")], values, [16], [16])
+        runs.run("import", "m.onnx", "-o", "m.baton")
+        for model in ["m.onnx", "m.baton"]:
+            folder = f"drop.{ratio}.{model}"
+            learned = train(runs, model, "data.npz", 64, folder)
+            with open(os.path.join(folder, "step.baton")) as file:
+                step = file.read()
+            wanted = {None: "nn.dropout_training(", 0: None, 0.25: "nn.dropout_training("}[ratio]
+            runs.check(len(learned) == 1 and ("nn.dropout_training(" in step) == (wanted is not None) and ("rate=0.25f" in step) == (ratio == 0.25), f"Dropout of {ratio}: no such step")
+            curves.append(curve(folder))
+        numpy.save("x.npy", x)
+        done = runs.run("run", "m.onnx", "-i", "x=x.npy", "-o", "result")
+        runs.check(done.returncode == 0 and numpy.array_equal(numpy.load("result/y.npy"), x), f"Dropout of {ratio} drops at inference: {done.stderr}")
+    runs.check(curves[0] == curves[1] != curves[2] == curves[3] != curves[4] == curves[5], f"Dropout: curves are {curves}")
+
+
 def main():
     runs = kit.Runs(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
@@ -178,6 +201,7 @@ def main():
         check_sequence(runs)
         check_tables(runs)
         check_moments(runs)
+        check_dropout(runs)
         os.chdir("/")
     runs.end()
 

@@ -289,6 +289,7 @@ static int begin_training(struct train *t)
         (long long)nelem, PLURAL(nelem), t->info->nparam, PLURAL(t->info->nparam),
         (long long)nsample, PLURAL(nsample), (long long)t->nper_epoch,
         PLURAL(t->nper_epoch), (long long)(t->nmicro * t->info->batch), t->folder);
+    show_learned(t);
     if (t->info->step >= t->nepoch * t->nper_epoch)
         printf("nothing is left to do: it stands at step %lld, and --epochs %lld ends at "
                "%lld; a greater number goes on\n",

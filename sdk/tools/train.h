@@ -75,6 +75,8 @@ bt_status resume_training(struct train *) BT_MUST_USE;
 
 /* ---- train_report.c ---- */
 double seconds_of(const struct train *);
+/* "learned: w (3, 4), b (3)" */
+void show_learned(const struct train *);
 void show_step(const struct train *);
 void show_evaluation(const struct train *, const struct measured *data,
                      const struct measured *test);

@@ -7,7 +7,7 @@
 #include "progress.h"
 #include "train.h"
 
-enum { BAR = 16 };
+enum { BAR = 16, LEARNED_NBYTES = 96 /* of a line of names: those behind it are ".." */ };
 
 double seconds_of(const struct train *t)
 {
@@ -35,6 +35,26 @@ static double right_of(const struct train *t, const struct sum *sum)
 {
     const int64_t n = sum->nstep * t->nmicro * t->info->batch;
     return t->info->nclass && n ? (double)sum->nright / (double)n : -1;
+}
+
+void show_learned(const struct train *t)
+{
+    bt_text line;
+    bt_text_init(&line, bt_ctx_scratch(t->tool->ctx));
+    for (uint32_t i = 0; i < t->info->nparam; i++) {
+        const bt_training_param *param = &t->info->params[i];
+        if (line.len > LEARNED_NBYTES) {
+            bt_text_addf(&line, ", ..");
+            break;
+        }
+        bt_text_addf(&line, "%s%s (", i ? ", " : "", param->name);
+        for (uint32_t k = 0; k < param->value->rank; k++)
+            bt_text_addf(&line, "%s%lld", k ? ", " : "",
+                         (long long)param->value->dims[k]);
+        bt_text_addf(&line, ")");
+    }
+    if (bt_text_get(&line))
+        printf("learned: %s\n", line.at);
 }
 
 void show_step(const struct train *t)

@@ -103,7 +103,7 @@ def check_fixed(runs):
     """A constant that was fixed is so where the model is exported, too."""
     kit.write("scaled.baton", kit.LINEAR.replace("def @main", "const @scale = const[(3), float32]{1, 2, 3};\ndef @main").replace("%b\n", "%b * @scale\n"))
     done = runs.train("scaled.baton", "--data", "data.npz", "--fixed", "scale", "--fixed", "b", "--epochs", 1, "-o", "scaled")
-    runs.check(done.stdout.startswith("12 parameters in 1 tensor, 32 samples, "), done.stdout)
+    runs.check(done.stdout.startswith("12 parameters in 1 tensor, 32 samples, ") and "\nlearned: w (3, 4)\n" in done.stdout, done.stdout)
     export = ["export", "scaled.baton", runs.last("scaled"), "-o", "y.baton"]
     runs.refused("has no tensor scale; a constant that the training had in `fixed` is named in `fixed` here, too\nnote: `fixed` is --fixed NAME\n", *export)
     runs.check(runs.run(*export, "--fixed", "scale").returncode == 0, "the same constant")

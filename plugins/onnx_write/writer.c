@@ -148,23 +148,29 @@ static bt_status put_nodes(struct graph *g, const bt_block *block)
     return first;
 }
 
+/* Before nodes and constants have names: an output keeps what the function calls it, unless an input or
+ * an output before it is called so. */
+static bt_status take_outputs(struct graph *g, const bt_func *func, uint32_t n,
+                              const char **names)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        names[i] = bt_output_name(g->arena, func, i);
+        if (!names[i])
+            return bt_no_memory();
+        if (!*names[i] || bt_map_entry_find(&g->taken, names[i]))
+            BT_TRY(graph_new_name(g, NULL, &names[i]));
+        else if (!bt_map_put(&g->taken, names[i], NULL))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
 /* Each output has a node of its own: one may be an input, or be given twice. */
-static bt_status put_output(struct graph *g, const bt_value *value, uint32_t i,
+static bt_status put_output(struct graph *g, const bt_value *value, const char *to,
                             bt_text *graph)
 {
-    const char *from, *to;
-    bt_text name;
+    const char *from;
     BT_TRY(graph_name(g, value, &from));
-    bt_text_init(&name, g->arena);
-    bt_text_addf(&name, "output%u", i);
-    to = bt_text_get(&name);
-    if (!to)
-        return bt_no_memory();
-    if (bt_map_entry_find(&g->taken, to))
-        BT_TRY(graph_new_name(g, NULL, &to));
-    else if (!bt_map_put(&g->taken, to,
-                         NULL)) // constants of later outputs have names too
-        return bt_no_memory();
     BT_TRY(graph_node(g, "Identity", 1, &from, 1, &to, NULL));
     return put_info(g, graph, GRAPH_OUTPUT, to, value);
 }
@@ -173,13 +179,16 @@ static bt_status put_graph(struct graph *g, const bt_func *func, bt_text *graph)
 {
     const bt_value *result = func->block->result;
     const bt_tuple_value *tuple = bt_as_tuple(result);
+    const uint32_t noutput = tuple ? tuple->nfield : 1;
+    const char **names = BT_NEWS(g->arena, const char *, noutput);
+    if (!names)
+        return bt_no_memory();
     g->block = func->block;
     BT_TRY(put_inputs(g, func->block, graph));
+    BT_TRY(take_outputs(g, func, noutput, names));
     BT_TRY(put_nodes(g, func->block));
-    for (uint32_t i = 0; tuple && i < tuple->nfield; i++)
-        BT_TRY(put_output(g, tuple->fields[i], i, graph));
-    if (!tuple)
-        BT_TRY(put_output(g, result, 0, graph));
+    for (uint32_t i = 0; i < noutput; i++)
+        BT_TRY(put_output(g, tuple ? tuple->fields[i] : result, names[i], graph));
     proto_text(graph, GRAPH_NAME, func->name);
     if (g->nodes.len)
         bt_text_add(graph, g->nodes.at, g->nodes.len);

@@ -55,6 +55,8 @@ static bt_status build_entry(struct bt_training *t, bt_builder *b, bt_global *ou
         bt_status status = bt_build_const(b, &value->base, &args[i]);
         bt_tensor_unref(value);
         BT_TRY(status);
+        if (like->name)
+            BT_TRY(bt_build_name(b, args[i], like->name));
     }
     BT_TRY(bt_block_begin(b, t->ninput, params));
     BT_TRY(bt_build_global(b, TRAINING_MODEL, &call.callee));

@@ -121,6 +121,8 @@ def check_case(runs, what, function, shapes, nodes):
     done = runs.run("export", "m.onnx", runs.last(f"{what}.onnx"), "-o", "out.onnx")
     runs.check(done.returncode == 0, f"{what}: {done.stderr}")
     if done.returncode == 0:
+        graph = onnx.load("out.onnx").graph
+        runs.check([output.name for output in graph.output] == ["y"], f"{what}: outputs are {[output.name for output in graph.output]}")
         more = floats(5, 3)  # another batch than it learned with
         y = onnxruntime.InferenceSession("out.onnx", providers=["CPUExecutionProvider"]).run(None, {"x": more})[0]
         runs.check(numpy.allclose(y, function(more, *wanted)[0], atol=1e-3), f"{what}: what is exported gives another y")

@@ -101,7 +101,8 @@ static void add_line(bt_text *out, const bt_place *place, int colour)
 static void add_where(bt_text *out, const bt_place *place)
 {
     if (place->file) {
-        add_shown(out, place->file, strlen(place->file));
+        const char *file = *place->file ? place->file : "\"\"";
+        add_shown(out, file, strlen(file));
         if (place->line && place->column)
             bt_text_addf(out, ":%u:%u", place->line, place->column);
         else if (place->line)

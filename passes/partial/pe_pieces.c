@@ -3,7 +3,9 @@
 
 enum {
     MAX_PIECES = 64, /* that a version is passed */
-    MAX_DEEP = 32    /* that what is known nests */
+    MAX_DEEP = 32,   /* that what is known nests */
+    MET_AGAIN =
+        1 << 16 /* in a key, in place of a kind: which value before is meant follows */
 };
 
 /* ---- what closures hold ---- */
@@ -160,8 +162,10 @@ bt_status pe_take_apart(struct pe_pieces *s, struct pe_value *v, int keeps,
     int64_t number;
     const uintptr_t met = (uintptr_t)bt_map_find(&s->met, v);
     const int is_whole = !keeps || !pe_is_taken_apart(v, depth);
-    if (met)
-        return say(s, (uintptr_t)1 << 16 | met);
+    if (met) {
+        BT_TRY(say(s, MET_AGAIN));
+        return say(s, met);
+    }
     if (v->home && !bt_map_put(&s->met, v, (void *)((uintptr_t)s->met.len + 1)))
         return bt_no_memory();
     BT_TRY(say(s, is_whole ? PE_DYNAMIC : v->kind));

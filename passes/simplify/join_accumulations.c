@@ -179,9 +179,9 @@ static bt_status order_parts(struct joining *j)
 static int pays(const struct joining *j)
 {
     const bt_call *call = bt_as_call(j->parts.at[0]);
-    const int64_t n = j->parts.len, nresult = bt_type_nbytes(j->type),
-                  noperand = bt_type_nbytes(call->args[0]->type) +
-                             bt_type_nbytes(call->args[1]->type);
+    const double n = j->parts.len, nresult = (double)bt_type_nbytes(j->type),
+                 noperand = (double)bt_type_nbytes(call->args[0]->type) +
+                            (double)bt_type_nbytes(call->args[1]->type);
     return n > 1 && nresult > 0 && noperand > 0 &&
            2 * noperand * n <= 4 * nresult * (n - 1);
 }

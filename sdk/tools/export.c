@@ -16,6 +16,16 @@ static int check_output(const struct tool *tool, const char *path)
     return check_target_used(tool, path);
 }
 
+static int check_batch(struct tool *tool, const bt_module *model, int64_t batch)
+{
+    const bt_type *dim = batch ? batch_dim(tool, model) : NULL;
+    int64_t own;
+    if (dim && bt_dim_is_const(dim, &own) && own != batch)
+        return tool_usage(tool, "--batch %lld: the model takes batches of %lld samples",
+                          (long long)batch, (long long)own);
+    return EXIT_OK;
+}
+
 static int freeze(struct train *t, bt_module **out)
 {
     struct tool *tool = t->tool;
@@ -26,6 +36,8 @@ static int freeze(struct train *t, bt_module **out)
     int code = option_number(tool, "batch", 1, INT32_MAX, &batch);
     if (!code)
         code = read_trained(tool, batch, &t->model);
+    if (!code)
+        code = check_batch(tool, t->model, batch);
     if (code)
         return code;
     TRY_TOOL(tool,

@@ -73,6 +73,8 @@ static int read_asked(struct train *t, int64_t *batch)
                              numbers[i].out);
     t->is_quiet = option_value(tool, "json") != NULL;
     t->folder = option_value(tool, "output");
+    if (t->folder && !*t->folder)
+        return tool_usage(tool, "--output: a folder has a name");
     if (!t->folder)
         t->folder = default_folder(tool);
     return code || t->folder ? code : tool_fail(tool, bt_no_memory());

@@ -106,6 +106,8 @@ int run_evaluation(struct train *);
 /* Reads the first argument, with `batch` samples for a first dim that is open (0: it stays
  * so); typed. */
 int read_trained(struct tool *, int64_t batch, bt_module **out);
+/* The first dim of the entry's first input, which counts samples; NULL: it has none. */
+const bt_type *batch_dim(struct tool *, const bt_module *);
 /* What its entry takes as data. */
 bt_status find_inputs(struct train *) BT_MUST_USE;
 

@@ -89,14 +89,19 @@ static bt_status read_with(struct tool *tool, const char *const *dims,
     return status;
 }
 
-/* "n=64" where the first input's first dim is n. NULL: it is known, or no name of one. */
-static const char *open_batch(struct tool *tool, const bt_module *model, int64_t batch)
+const bt_type *batch_dim(struct tool *tool, const bt_module *model)
 {
     const bt_func *func = entry_of(tool, model);
     if (!func || !func->block->nparam)
         return NULL;
     const bt_shape_type *shape = bt_tensor_shape(func->block->params[0]->base.type);
-    const bt_type *dim = shape && shape->n ? shape->dims[0] : NULL;
+    return shape && shape->n ? shape->dims[0] : NULL;
+}
+
+/* "n=64" where the dim of samples is n. NULL: it is known, or no name of one. */
+static const char *open_batch(struct tool *tool, const bt_module *model, int64_t batch)
+{
+    const bt_type *dim = batch_dim(tool, model);
     if (!dim || dim->kind != BT_TYPE_VAR)
         return NULL;
     return tool_text(tool, "%s=%lld", ((const bt_var_type *)(const void *)dim)->name,

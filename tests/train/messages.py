@@ -107,6 +107,9 @@ def check_fixed(runs):
     export = ["export", "scaled.baton", runs.last("scaled"), "-o", "y.baton"]
     runs.refused("has no tensor scale; a constant that the training had in `fixed` is named in `fixed` here, too\nnote: `fixed` is --fixed NAME\n", *export)
     runs.check(runs.run(*export, "--fixed", "scale").returncode == 0, "the same constant")
+    runs.refused("--batch 4: the model takes batches of 8 samples", *export, "--fixed", "scale", "--batch", 4, code=2)
+    runs.refused("--output: a folder has a name", "train", "scaled.baton", "--data", "data.npz", "-o", "", code=2)
+    runs.refused('"": error: cannot be opened', "train", "scaled.baton", "--data", "data.npz", "-o", "x", "--initialise", "")
     # A constant of the module is an initializer of ONNX.
     done = runs.run(*export[:-1], "y.onnx", "--fixed", "scale")
     runs.check(done.returncode == 0, done.stderr)

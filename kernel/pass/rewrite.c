@@ -549,3 +549,8 @@ int bt_rewrite_is_here(const bt_rewrite *rw, const bt_value *old)
     const struct bt__info *info = bt__rewrite_info(rw, old);
     return info && info->block == rw->cursor->block;
 }
+
+int bt_rewrite_is_alone_here(const bt_rewrite *rw, const bt_value *old)
+{
+    return bt_rewrite_nuse(rw, old) == 1 && bt_rewrite_is_here(rw, old);
+}

@@ -42,6 +42,31 @@ bt_status evaluate_operand(bt_rewrite *rewrite, const bt_value *old, leaf_list *
     return NULL;
 }
 
+bt_status evaluate_contents(bt_builder *builder, const bt_call *call,
+                            const bt_value **out)
+{
+    const bt_contents *contents = call->contents;
+    uint32_t rank;
+    int64_t dims[BT_MAX_RANK], number;
+    bt_tensor *tensor;
+    if (!contents || !bt_tensor_static(call->base.type, &rank, dims))
+        return NULL;
+    for (uint32_t i = 0; i < contents->n; i++) {
+        if (!bt_dim_is_const(contents->dims[i], &number))
+            return NULL;
+    }
+    BT_TRY(bt_tensor_create(bt_builder_ctx(builder), bt_tensor_dtype(call->base.type),
+                            rank, dims, &tensor));
+    for (uint32_t i = 0; i < contents->n && i < tensor->nelem; i++) {
+        if (bt_dim_is_const(contents->dims[i], &number))
+            bt_tensor_set_int(tensor, i, number);
+    }
+    bt_status status =
+        tensor->nelem == contents->n ? bt_build_const(builder, &tensor->base, out) : NULL;
+    bt_tensor_unref(tensor);
+    return status;
+}
+
 static bt_status make_const(bt_builder *builder, bt_arena *arena, const bt_type *type,
                             uint32_t n, bt_tensor **tensors, const bt_value **out)
 {

@@ -12,6 +12,9 @@ bt_status evaluate_leaves(bt_arena *, const bt_object *, leaf_list *) BT_MUST_US
  * *is_const 0: it is something else. */
 bt_status evaluate_operand(bt_rewrite *, const bt_value *old, leaf_list *out,
                            int *is_const) BT_MUST_USE;
+/* A tensor of integers that follow from types: the constant, where the call's contents are numbers. */
+bt_status evaluate_contents(bt_builder *, const bt_call *,
+                            const bt_value **out) BT_MUST_USE;
 /* What the call gives, by the reference evaluator, for the tensors of its arguments in
  * order. *out is left alone where a size in its attributes is open; where it takes more than
  * a compiler may (bt_compute_may_fold); where it fails, or gives other elements than it is

@@ -214,20 +214,12 @@ void adjoint_copy_init(struct adjoint *a, struct copy *out)
 static bt_status build_tape(struct copy *c, const struct adjoint_path *path,
                             const bt_type *tape, const bt_value **out)
 {
-    const bt_list_type *of = bt_as_apply_type(tape);
-    bt_call call = { .callee_kind = BT_CALLEE_CTOR,
-                     .ctor = path->ctor,
-                     .ntype_arg = of->n - 1,
-                     .type_args = of->at + 1 };
     const bt_value **args = BT_NEWS(c->arena, const bt_value *, path->kept.len);
     if (!args)
         return bt_no_memory();
     for (uint32_t i = 0; i < path->kept.len; i++)
         BT_TRY(copy_operand(c, path->kept.at[i], NULL, &args[i]));
-    call.narg = path->kept.len;
-    call.args = args;
-    bt_builder_type(c->b, tape);
-    return bt_build_call(c->b, &call, out);
+    return adjoint_build_ctor(c, path->ctor, tape, path->kept.len, args, out);
 }
 
 bt_status adjoint_path_forward(struct copy *c, const struct adjoint_path *path,

@@ -25,49 +25,70 @@ static struct retype parts_of(struct shadows *s)
 
 /* ---- data types ---- */
 
-struct seen {
-    const struct seen *outer;
-    const bt_type *type;
+/* A search for cells; each type is looked into once. */
+struct search {
+    struct shadows *shadows;
+    bt_map met;
+    int found;
+};
+
+/* The data types around the one that is looked into. */
+struct around {
+    const struct around *outer;
+    const bt_adt_def *def;
 };
 
 /* Whether a cell is in the fields of an instance by its data type's own words: what the
  * arguments bring along becomes another argument. */
-static bt_status holds(struct shadows *s, const bt_type *type, const struct seen *outer,
-                       int *out);
+static bt_status look_into(struct search *s, const bt_type *type,
+                           const struct around *outer);
 
 /* field: of the data type; type: the same for the instance. */
-static bt_status holds_in(struct shadows *s, const bt_type *field, const bt_type *type,
-                          const struct seen *seen, int *out)
+static bt_status look_at(struct search *s, const bt_type *field, const bt_type *type,
+                         const struct around *around)
 {
     const bt_list_type *list = bt_as_list_type(field), *now = bt_as_list_type(type);
-    if (*out || !list || !now || bt_as_tensor_type(field))
+    if (s->found || !list || !now || bt_as_tensor_type(field))
         return NULL;
     if (bt_as_ref_type(field))
-        BT_TRY(adjoint_is_cell(s->diff, type, out));
-    if (bt_as_apply_type(field) && !*out)
-        BT_TRY(holds(s, type, seen, out));
+        BT_TRY(adjoint_is_cell(s->shadows->diff, type, &s->found));
+    if (bt_as_apply_type(field) && !s->found)
+        BT_TRY(look_into(s, type, around));
     for (uint32_t i = 0; i < list->n; i++)
-        BT_TRY(holds_in(s, list->at[i], now->at[i], seen, out));
+        BT_TRY(look_at(s, list->at[i], now->at[i], around));
     return NULL;
 }
 
-static bt_status holds(struct shadows *s, const bt_type *type, const struct seen *outer,
-                       int *out)
+static bt_status look_into(struct search *s, const bt_type *type,
+                           const struct around *outer)
 {
-    const struct seen here = { outer, type };
     const bt_adt_def *def = adjoint_def(type);
-    for (const struct seen *at = outer; at; at = at->outer) {
-        if (at->type == type || (adjoint_has_one(def) && adjoint_def(at->type) == def))
+    const struct around here = { outer, def };
+    for (const struct around *at = outer; at; at = at->outer) {
+        if (adjoint_has_one(def) && at->def == def)
             return NULL;
     }
+    if (bt_map_find(&s->met, type))
+        return NULL;
+    if (!bt_map_put(&s->met, type, s))
+        return bt_no_memory();
     for (uint32_t i = 0; i < def->nctor; i++) {
-        for (uint32_t k = 0; k < def->ctors[i]->nfield && !*out; k++) {
+        for (uint32_t k = 0; k < def->ctors[i]->nfield && !s->found; k++) {
             const bt_type *field;
-            BT_TRY(adjoint_field_type(s->diff, def->ctors[i], k,
+            BT_TRY(adjoint_field_type(s->shadows->diff, def->ctors[i], k,
                                       bt_as_apply_type(type)->at + 1, &field));
-            BT_TRY(holds_in(s, def->ctors[i]->fields[k], field, &here, out));
+            BT_TRY(look_at(s, def->ctors[i]->fields[k], field, &here));
         }
     }
+    return NULL;
+}
+
+static bt_status holds(struct shadows *s, const bt_type *type, int *out)
+{
+    struct search search = { .shadows = s };
+    bt_map_init(&search.met, s->diff->arena, 0);
+    BT_TRY(look_into(&search, type, NULL));
+    *out = search.found;
     return NULL;
 }
 
@@ -136,7 +157,7 @@ static bt_status find_holder(struct shadows *s, const bt_type *type,
     }
     *out = bt_map_find(&s->holders, key);
     if (!*out) {
-        BT_TRY(holds(s, type, NULL, &does));
+        BT_TRY(holds(s, type, &does));
         struct holder *made = does ? BT_NEW(s->diff->arena, struct holder) : NULL;
         *out = does ? made : &none;
         if (!*out || !bt_map_put(&s->holders, key, (void *)(uintptr_t)*out))

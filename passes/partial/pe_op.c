@@ -118,31 +118,6 @@ static bt_status leaves_of(struct pe *p, const struct pe_value *v, leaf_list *ou
     return NULL;
 }
 
-/* Elements that follow from the types. */
-static bt_status fold_contents(struct pe *p, const bt_call *call, const bt_value **out)
-{
-    int64_t dims[BT_MAX_RANK], number;
-    uint32_t rank;
-    bt_tensor *tensor;
-    if (!call->contents || !bt_tensor_static(call->base.type, &rank, dims))
-        return NULL;
-    for (uint32_t i = 0; i < call->contents->n; i++) {
-        if (!bt_dim_is_const(call->contents->dims[i], &number))
-            return NULL;
-    }
-    BT_TRY(
-        bt_tensor_create(p->ctx, bt_tensor_dtype(call->base.type), rank, dims, &tensor));
-    for (uint32_t i = 0; i < call->contents->n && i < tensor->nelem; i++) {
-        if (bt_dim_is_const(call->contents->dims[i], &number))
-            bt_tensor_set_int(tensor, i, number);
-    }
-    bt_status status = tensor->nelem == call->contents->n
-                           ? bt_build_const(p->maker, &tensor->base, out)
-                           : NULL;
-    bt_tensor_unref(tensor);
-    return status;
-}
-
 static bt_status fold(struct pe *p, const bt_call *call, struct pe_value *const *args,
                       const bt_value **out)
 {
@@ -154,7 +129,7 @@ static bt_status fold(struct pe *p, const bt_call *call, struct pe_value *const 
         evaluate_nbytes(call->base.type) > p->options->max_nbytes)
         return NULL;
     if (!call->op->effects)
-        BT_TRY(fold_contents(p, call, out));
+        BT_TRY(evaluate_contents(p->maker, call, out));
     for (uint32_t i = 0; !*out && is_const && i < call->narg; i++)
         BT_TRY(leaves_of(p, args[i], &leaves, &is_const));
     return !*out && is_const && call->narg

@@ -31,27 +31,11 @@ static const bt_attr options[] = {
 static bt_status fold_contents(bt_rewrite *rewrite, const bt_call *call,
                                const bt_value **out)
 {
-    const bt_contents *contents = call->contents;
-    uint32_t rank;
-    int64_t dims[BT_MAX_RANK], value;
-    bt_tensor *tensor;
-    if (!contents || call->ncheck || !bt_tensor_static(call->base.type, &rank, dims) ||
+    if (!call->contents || call->ncheck ||
         !statement_follows(bt_rewrite_ctx(rewrite), bt_rewrite_call(rewrite)->scratch,
                            bt_rewrite_call(rewrite)->module, call))
         return NULL;
-    for (uint32_t i = 0; i < contents->n; i++) {
-        if (!bt_dim_is_const(contents->dims[i], &value))
-            return NULL;
-    }
-    BT_TRY(bt_tensor_create(bt_rewrite_ctx(rewrite), bt_tensor_dtype(call->base.type),
-                            rank, dims, &tensor));
-    for (uint32_t i = 0; i < contents->n && i < tensor->nelem; i++) {
-        bt_dim_is_const(contents->dims[i], &value);
-        bt_tensor_set_int(tensor, i, value);
-    }
-    bt_status status = bt_build_const(bt_rewrite_builder(rewrite), &tensor->base, out);
-    bt_tensor_unref(tensor);
-    return status;
+    return evaluate_contents(bt_rewrite_builder(rewrite), call, out);
 }
 
 /* ---- calls on constants ---- */

@@ -35,13 +35,6 @@ static struct traits *traits(bt_rewrite *rewrite)
 
 /* ---- up ---- */
 
-/* Used once, by a binding of the same block: what is computed before a loop stays
- * there. */
-static int is_step(bt_rewrite *rewrite, const bt_value *value)
-{
-    return bt_rewrite_nuse(rewrite, value) == 1 && bt_rewrite_is_here(rewrite, value);
-}
-
 /* The factor of one field of a concatenation, whose channels begin at *at. */
 static struct scale field_scale(struct chain *c, const struct scale *s, uint32_t axis,
                                 const bt_type *field, int64_t *at)
@@ -66,7 +59,7 @@ static const bt_tuple_value *concatenated(bt_rewrite *rewrite, const bt_call *ca
     uint32_t rank = type_rank(call->base.type);
     int64_t dims[BT_MAX_RANK];
     if (!bt_as_op_call(&call->base, "concatenate") || call->ncheck || !rank ||
-        !is_step(rewrite, call->args[0]))
+        !bt_rewrite_is_alone_here(rewrite, call->args[0]))
         return NULL;
     const bt_tuple_value *tuple = bt_as_tuple(call->args[0]);
     *axis = call_axis(call, "axis", 0, rank);
@@ -86,7 +79,7 @@ static int can_go_up(bt_rewrite *rewrite, const bt_value *value, struct scale s,
     struct scale other;
     uint32_t axis;
     int64_t at = 0;
-    if (!call || *budget == 0 || !is_step(rewrite, value))
+    if (!call || *budget == 0 || !bt_rewrite_is_alone_here(rewrite, value))
         return 0;
     --*budget;
     if (scale_of(call, &other))

@@ -38,16 +38,10 @@ static int is_sum(const bt_value *value, const bt_type *type)
            call->args[1]->type == type;
 }
 
-static int is_alone_here(const struct joining *j, const bt_value *value)
-{
-    return bt_rewrite_nuse(j->rewrite, value) == 1 &&
-           bt_rewrite_is_here(j->rewrite, value);
-}
-
 /* Whether the sum is no part of a larger one. */
 static int is_root(const struct joining *j, const bt_value *value)
 {
-    return !is_alone_here(j, value) ||
+    return !bt_rewrite_is_alone_here(j->rewrite, value) ||
            !is_sum(bt_rewrite_use(j->rewrite, value, 0), value->type);
 }
 
@@ -59,7 +53,8 @@ static bt_status find_summands(struct joining *j, const bt_value *root)
     while (open.len) {
         const bt_value *value = open.at[--open.len];
         const int is_open =
-            value == root || (is_sum(value, j->type) && is_alone_here(j, value));
+            value == root ||
+            (is_sum(value, j->type) && bt_rewrite_is_alone_here(j->rewrite, value));
         if (!is_open && !BT_PUSH(j->arena, &j->summands, value))
             return bt_no_memory();
         for (uint32_t i = 2; is_open && i-- > 0;) {
@@ -76,7 +71,8 @@ static const bt_call *part_of(const struct joining *j, const bt_value *value)
     const bt_call *call = bt_as_call(value);
     uint32_t rank;
     int64_t dims[BT_MAX_RANK];
-    if (!call || !call->op || call->ncheck || call->narg != 2 || !is_alone_here(j, value))
+    if (!call || !call->op || call->ncheck || call->narg != 2 ||
+        !bt_rewrite_is_alone_here(j->rewrite, value))
         return NULL;
     for (uint32_t i = 0; i < 2; i++) {
         if (!bt_tensor_static(call->args[i]->type, &rank, dims) || rank < 1 ||

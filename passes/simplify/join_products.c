@@ -20,17 +20,12 @@ struct sum {
     const bt_call *layers[MAX_SUMMANDS]; /* those summands that can be joined */
 };
 
-static int is_alone_here(const struct sum *s, const bt_value *value)
-{
-    return bt_rewrite_nuse(s->rewrite, value) == 1 &&
-           bt_rewrite_is_here(s->rewrite, value);
-}
-
 /* A call of an operator that gives the type of the sum and is for it alone; else NULL. */
 static const bt_call *part_of(const struct sum *s, const bt_value *value, const char *op)
 {
     const bt_call *call = bt_as_op_call(value, op);
-    return call && !call->ncheck && value->type == s->type && is_alone_here(s, value)
+    return call && !call->ncheck && value->type == s->type &&
+                   bt_rewrite_is_alone_here(s->rewrite, value)
                ? call
                : NULL;
 }

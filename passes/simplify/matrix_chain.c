@@ -92,17 +92,12 @@ static int fits(const struct sequence *s, const bt_value *value)
     return 1;
 }
 
-static int is_alone_here(const struct sequence *s, const bt_value *value)
-{
-    return bt_rewrite_nuse(s->rewrite, value) == 1 &&
-           bt_rewrite_is_here(s->rewrite, value);
-}
-
 /* What stands for a value in the chain, past transposes that are for it alone. */
 static struct matrix past_transposes(const struct sequence *s, struct matrix m)
 {
     const bt_value *from = transposed_from(m.value);
-    for (; from && is_alone_here(s, m.value); from = transposed_from(m.value))
+    for (; from && bt_rewrite_is_alone_here(s->rewrite, m.value);
+         from = transposed_from(m.value))
         m = (struct matrix){ from, !m.is_transposed };
     return m;
 }
@@ -149,7 +144,7 @@ static int add_matrices(struct sequence *s, struct matrix m, int is_root)
     const bt_call *product = is_product(m.value) ? bt_as_call(m.value) : NULL;
     if (s->n == MAX_MATRICES)
         return 0;
-    if (!product || !(is_root || is_alone_here(s, m.value)) ||
+    if (!product || !(is_root || bt_rewrite_is_alone_here(s->rewrite, m.value)) ||
         !fits(s, product->args[0]) || !fits(s, product->args[1])) {
         s->matrices[s->n++] = m;
         return 1;

@@ -40,7 +40,7 @@ static bt_status can_lie_in(bt_rewrite *rewrite, const bt_layout *layout,
     *out = from && bt_type_layout(from->type) == layout;
     if (*out || from || !call || call->callee_kind != BT_CALLEE_OP || call->ncheck ||
         call->narg > 2 || !op_keeps_layout(call->op) || *budget == 0 ||
-        bt_rewrite_nuse(rewrite, old) != 1 || !bt_rewrite_is_here(rewrite, old))
+        !bt_rewrite_is_alone_here(rewrite, old))
         return NULL;
     --*budget;
     for (uint32_t i = 0; i < call->narg; i++) {

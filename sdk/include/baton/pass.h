@@ -163,6 +163,8 @@ BT_API const bt_value *bt_rewrite_use(const bt_rewrite *, const bt_value *old,
 /* Whether an old value is bound in the very block that is walked, not in one around it:
  * what moves from there to here runs as often as before. */
 BT_API int bt_rewrite_is_here(const bt_rewrite *, const bt_value *old);
+/* Whether it is, and is used once: a new value that takes it in leaves nothing behind. */
+BT_API int bt_rewrite_is_alone_here(const bt_rewrite *, const bt_value *old);
 /* What a copy of a value is stated to have: its type, with a hole for each dim that only the
  * run knows and that the value brings along. */
 BT_API bt_status bt_rewrite_stated(bt_rewrite *, const bt_value *old,

@@ -96,9 +96,51 @@ static int has_moved(const struct leaves *leaves, const bt_type *result)
     return any;
 }
 
-static bt_status by_formula(struct site *s, const bt_graph_formula *formula,
+/* The formula as operator `compute` reads it: dims are numbered as in a call of these values, as the
+ * order of terms goes by their numbers. */
+static bt_status read_again(struct site *s, const struct leaves *leaves,
+                            bt_graph_formula *formula)
+{
+    const struct {
+        const bt_type *dims;
+        const char *formula;
+    } attrs = { bt_type_shape(s->lone.store, formula->ndim, formula->dims),
+                bt_name_of(s->lone.store, formula->formula) };
+    const bt_type **types = BT_NEWS(s->lone.arena, const bt_type *, leaves->n), *result;
+    const bt_op *compute;
+    bt_graph *g;
+    if (!types)
+        return bt_no_memory();
+    if (!attrs.dims || !attrs.formula)
+        return bt_store_why(s->lone.ctx, s->lone.store);
+    for (uint32_t i = 0; i < leaves->n; i++)
+        types[i] = leaves->values[i]->type;
+    BT_TRY(bt_op_get(s->lone.ctx, "compute", &compute));
+    BT_TRY(lone_graph(&s->lone, compute, &attrs, leaves->n, types, leaves->values,
+                      &result, &g));
+    return g && result == s->result ? batching_op_text(s, g, formula) : NULL;
+}
+
+/* What the call of one example asks of dims. */
+static bt_status add_broadcasts(struct site *s, const struct leaves *leaves,
+                                bt_graph_formula *formula)
+{
+    bt_check *checks = BT_NEWS(s->lone.arena, bt_check, s->old->ncheck);
+    if (!checks)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < s->old->ncheck; i++) {
+        checks[i] = s->old->checks[i];
+        BT_TRY(copy_type(s->batch->copy, checks[i].left, &checks[i].left));
+        BT_TRY(copy_type(s->batch->copy, checks[i].right, &checks[i].right));
+    }
+    return bt_graph_text_broadcasts(s->lone.arena, s->old->ncheck, checks, s->result,
+                                    leaves->n, leaves->values, formula);
+}
+
+static bt_status by_formula(struct site *s, bt_graph_formula *formula,
                             const struct leaves *leaves, const bt_value **out)
 {
+    BT_TRY(add_broadcasts(s, leaves, formula));
     const bt_type *dims = bt_type_shape(s->lone.store, formula->ndim, formula->dims);
     if (!dims)
         return bt_store_why(s->lone.ctx, s->lone.store);
@@ -136,6 +178,8 @@ bt_status batching_op(struct batching *b, const bt_call *old, const bt_value **o
     bt_status status = batching_op_text(&s, g, &formula);
     if (status) // too long a text: one example after another
         return status->code == BT_ERR_LIMIT ? NULL : status;
+    if (g->ndim && !has_moved(&leaves, s.result))
+        BT_TRY(read_again(&s, &leaves, &formula));
     BT_TRY(batching_op_by_name(&s, &formula, out));
     if (!*out && is_heavy)
         BT_TRY(batching_op_by_rows(&s, out));

@@ -9,9 +9,6 @@
  */
 #include "compute/derivative/emit.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 #include "compute/derivative/derivative.h"
 
 struct emitter {
@@ -185,81 +182,6 @@ static bt_status set_terms(struct emitter *e, const bt_value *const *args)
     return NULL;
 }
 
-/* ---- what broadcasts ---- */
-
-static int shows(const bt_type *type, const bt_type *dim)
-{
-    const bt_shape_type *shape = bt_tensor_shape(type);
-    for (uint32_t a = 0; shape && a < shape->n; a++) {
-        if (shape->dims[a] == dim)
-            return 1;
-    }
-    return 0;
-}
-
-/* Whether the call may speak of a dim: one that only the run knows is one of an argument, or of what
- * it gives. */
-static int is_known(const bt_type *dim, const bt_type *type, uint32_t narg,
-                    const bt_value *const *args)
-{
-    int is = !(dim->has & (BT_HAS_OPAQUE | BT_HAS_ANONYMOUS)) || shows(type, dim);
-    for (uint32_t k = 0; k < narg && !is; k++)
-        is = shows(args[k]->type, dim);
-    return is;
-}
-
-/* "INPUTS => STAGES" with names behind the inputs; NULL: no memory. */
-static const char *with_names(bt_arena *arena, const char *formula, const char *stages,
-                              const char *names)
-{
-    bt_text text;
-    bt_text_init(&text, arena);
-    bt_text_addf(&text, "%.*s%s %s", (int)(stages - formula - 1), formula,
-                 names ? names : "", stages);
-    return names ? bt_text_get(&text) : NULL;
-}
-
-/* What the primal asks of dims that broadcast, the call asks as well: as bare names b0, b1, .. behind
- * its inputs. */
-static bt_status add_broadcasts(struct emitter *e, const bt_type *type, uint32_t narg,
-                                const bt_value *const *args, bt_graph_formula *text)
-{
-    bt_arena *arena = e->graph->arena;
-    const bt_call *primal = e->primal;
-    const uint32_t first = text->ndim;
-    const char *stages = strstr(text->formula, "=> ");
-    const bt_type **dims =
-        BT_NEWS(arena, const bt_type *, first + 2 * (size_t)primal->ncheck);
-    bt_text names;
-    if (!dims)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < first; i++)
-        dims[i] = text->dims[i];
-    bt_text_init(&names, arena);
-    for (uint32_t i = 0; stages && i < primal->ncheck; i++) {
-        const bt_check *check = &primal->checks[i];
-        uint32_t to = first;
-        if (check->relation != BT_CHECK_BROADCAST ||
-            !is_known(check->left, type, narg, args) ||
-            !is_known(check->right, type, narg, args))
-            continue;
-        while (to < text->ndim && dims[to] != check->right)
-            to++;
-        if (to == text->ndim) {
-            bt_text_addf(&names, ", b%" PRIu32, to - first);
-            dims[text->ndim++] = check->right;
-        }
-        bt_text_addf(&names, ", b%" PRIu32 " broadcasts b%" PRIu32, text->ndim - first,
-                     to - first);
-        dims[text->ndim++] = check->left;
-    }
-    if (text->ndim == first)
-        return NULL;
-    text->dims = dims;
-    text->formula = with_names(arena, text->formula, stages, bt_text_get(&names));
-    return text->formula ? NULL : bt_no_memory();
-}
-
 static bt_status emit_stage(struct emitter *e, uint32_t number, const bt_type *type)
 {
     bt_graph *g = e->graph;
@@ -274,7 +196,8 @@ static bt_status emit_stage(struct emitter *e, uint32_t number, const bt_type *t
     BT_TRY(cut(e, number, &narg, args));
     BT_TRY(set_terms(e, args));
     BT_TRY(bt_graph_text(ctx, g->arena, g, type, &text));
-    BT_TRY(add_broadcasts(e, type, narg, args, &text));
+    BT_TRY(bt_graph_text_broadcasts(g->arena, e->primal->ncheck, e->primal->checks, type,
+                                    narg, args, &text));
     const bt_type *dims =
         bt_type_shape(bt_builder_store(e->builder), text.ndim, text.dims);
     if (!dims)

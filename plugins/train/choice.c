@@ -117,6 +117,12 @@ void choice_forget(struct choice *c)
     c->of = NULL;
 }
 
+const char *choice_behind_name(const char *text)
+{
+    const char *equals = strchr(text, '='), *brace = strchr(text, '{');
+    return equals && (!brace || equals < brace) ? equals + 1 : NULL;
+}
+
 bt_status choice_find(bt_ctx *ctx, bt_arena *arena, const bt_module *model,
                       const char *kind, const char *name, struct choice *out)
 {

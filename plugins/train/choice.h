@@ -40,6 +40,8 @@ bt_status choice_make(bt_ctx *, bt_arena *, const bt_module *model, const char *
 bt_status choice_find(bt_ctx *, bt_arena *, const bt_module *model, const char *kind,
                       const char *name, struct choice *out) BT_MUST_USE;
 void choice_forget(struct choice *);
+/* "w1=normal{scale=0.1}": behind the name of the parameter; NULL: it is for all. */
+const char *choice_behind_name(const char *text);
 
 /* "loss", "optimizer", .. NULL: there is none of that name (choice_kinds.c). */
 const struct choice_kind *choice_kind(const char *name);
@@ -62,7 +64,7 @@ bt_status choice_known(bt_ctx *, bt_arena *, const bt_module *model,
 /* Whether attributes that are numbers are defaults and ends of options, the ones within the others.
  * errors  BT_ERR_ATTRIBUTE: one is not */
 bt_status choice_check_attributes(bt_ctx *, bt_arena *, struct choice *) BT_MUST_USE;
-/* "rate=0.1, decay=0": of those that its function has.
+/* "rate=0.1, decay=0": of those that its function has; the others stay what they are.
  * errors  BT_ERR_ATTRIBUTE: there is none of the name, or it is out of its range */
 bt_status choice_read_options(bt_ctx *, bt_arena *, const char *text,
                               struct choice *) BT_MUST_USE;

@@ -23,15 +23,14 @@ static int find_number(const struct choice *c, const char *name, double *out)
     return 1;
 }
 
-/* The default of an option, as text; "nan": it must be given. NULL: no memory. */
-static const char *preset_of(bt_arena *arena, const struct choice *c, const char *name)
+/* What an option is without being given, as text; "nan": it must be given. NULL: no memory. */
+static const char *preset_of(bt_arena *arena, double option)
 {
     bt_text text;
-    double number;
-    if (!find_number(c, name, &number))
+    if (isnan(option))
         return "nan";
     bt_text_init(&text, arena);
-    bt_text_addf(&text, "%.9g", number);
+    bt_text_addf(&text, "%.9g", option);
     return bt_text_get(&text);
 }
 
@@ -194,7 +193,7 @@ bt_status choice_read_options(bt_ctx *ctx, bt_arena *arena, const char *text,
         rows[i] = (bt_attr){ .name = c->option_names[i],
                              .kind = BT_ATTR_FLOAT,
                              .offset = i * (uint32_t)sizeof(double),
-                             .preset = preset_of(arena, c, c->option_names[i]),
+                             .preset = preset_of(arena, c->options[i]),
                              .doc = "" };
         if (!rows[i].preset)
             return bt_no_memory();

@@ -38,7 +38,8 @@ static void training_close(bt_training *t)
 /* What has no part in an evaluation. */
 static void forget_steps(bt_training_options *options)
 {
-    options->optimizer = options->schedule = NULL;
+    options->optimizers = NULL;
+    options->schedule = NULL;
     options->learned = NULL;
     options->clip = options->loss_scale = 0;
     options->scale_steps = 0;

@@ -30,6 +30,8 @@ struct bt_training {
     const char *entry; /* of the model */
     bt_module *model;  /* with @train.model, a function of its parameters */
     struct choice loss, optimizer, schedule;
+    struct choice *
+        *own; /* of each parameter: the optimizer with other options; NULL: as it is */
     int has_classes;      /* the loss is of classes: what is right can be counted */
     bt_dtype label_dtype; /* that the loss takes them as */
     int takes_all; /* the loss takes a tuple of all that the model gives, not the first of it */
@@ -89,6 +91,10 @@ bt_status training_programs_open(struct bt_training *) BT_MUST_USE;
 /* errors  BT_ERR_ARGUMENT: an option is out of its range, and is named */
 bt_status training_options_check(const struct bt_training *) BT_MUST_USE;
 bt_status training_choose(struct bt_training *, const bt_module *model) BT_MUST_USE;
+/* Which of the first n parameters "w1=NAME{..}" is for.
+ * errors  BT_ERR_NAME: none */
+bt_status training_find_named(struct bt_training *, const char *kind, const char *text,
+                              uint32_t n, uint32_t *out) BT_MUST_USE;
 /* Looks at what @train.model gives. */
 bt_status training_results(struct bt_training *, const bt_module *lifted) BT_MUST_USE;
 

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include <baton/op.h>
+
 /* ---- numbers ---- */
 
 static bt_status refuse_option(const struct bt_training *t, const char *field,
@@ -101,13 +103,33 @@ static bt_status check_schedule(struct bt_training *t)
                : NULL;
 }
 
+/* That of all parameters. */
+static const char *find_optimizer(struct bt_training *t)
+{
+    const char *const *texts = t->options.optimizers, *found = NULL;
+    uint32_t n = 0;
+    for (uint32_t i = 0; texts && texts[i]; i++) {
+        if (choice_behind_name(texts[i]))
+            continue;
+        found = texts[i];
+        n++;
+    }
+    if (n > 1)
+        bt_remark(t->ctx, BT_REMARK_NOTE,
+                  bt_fail(t->ctx, BT_ERR_ARGUMENT,
+                          "`optimizers` has more than one for all parameters: the last, "
+                          "%s, counts",
+                          found));
+    return found ? found : "sgd";
+}
+
 bt_status training_choose(struct bt_training *t, const bt_module *model)
 {
     const bt_training_options *o = &t->options;
     BT_TRY(choice_make(t->ctx, t->arena, model, "loss",
                        o->loss ? o->loss : "cross_entropy", &t->loss));
-    BT_TRY(choice_make(t->ctx, t->arena, model, "optimizer",
-                       o->optimizer ? o->optimizer : "sgd", &t->optimizer));
+    BT_TRY(choice_make(t->ctx, t->arena, model, "optimizer", find_optimizer(t),
+                       &t->optimizer));
     BT_TRY(choice_make(t->ctx, t->arena, model, "schedule",
                        o->schedule ? o->schedule : "constant", &t->schedule));
     BT_TRY(check_schedule(t));
@@ -225,8 +247,57 @@ static bt_status check_loss(struct bt_training *t, const bt_type *result)
 
 /* ---- what the optimizer is given ---- */
 
+bt_status training_find_named(struct bt_training *t, const char *kind, const char *text,
+                              uint32_t n, uint32_t *out)
+{
+    const size_t nbytes = (size_t)(choice_behind_name(text) - 1 - text);
+    const char *name = bt_arena_text(t->arena, text, nbytes);
+    const char **names = BT_NEWS(t->arena, const char *, n + 1);
+    if (!name || !names)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++)
+        names[i] = t->params[i].name;
+    for (*out = 0; *out < n; ++*out) {
+        if (strcmp(names[*out], name) == 0)
+            return NULL;
+    }
+    return bt_fail(t->ctx, BT_ERR_NAME, "%s %s: @%s %s parameter %s%s", kind, text,
+                   t->entry, n < t->nheld ? "learns no" : "has no", name,
+                   bt_nearest(t->arena, name, names));
+}
+
+/* "w1=adamw{decay=0}": options of one parameter, in place of those for all. */
+static bt_status choose_own(struct bt_training *t, const char *text)
+{
+    const char *name, *options,
+        *all = t->optimizer.global->name + strlen(t->optimizer.kind->name) + 1;
+    uint32_t which;
+    BT_TRY(training_find_named(t, "optimizer", text, t->nparam, &which));
+    BT_TRY(bt_named_split(t->ctx, t->arena, "optimizer", choice_behind_name(text), &name,
+                          &options));
+    if (strcmp(name, all) != 0)
+        return bt_fail(t->ctx, BT_ERR_ARGUMENT,
+                       "optimizer %s: a training has one, %s, whose options may be "
+                       "others for a parameter",
+                       text, all);
+    struct choice *own = BT_NEW(t->arena, struct choice);
+    if (!own)
+        return bt_no_memory();
+    *own = t->optimizer;
+    t->own[which] = own;
+    return choice_read_options(t->ctx, t->arena, options, own);
+}
+
 static bt_status check_optimizer(struct bt_training *t)
 {
+    const char *const *texts = t->options.optimizers;
+    t->own = BT_NEWS(t->arena, struct choice *, t->nparam);
+    if (!t->own)
+        return bt_no_memory();
+    for (uint32_t i = 0; texts && texts[i]; i++) {
+        if (choice_behind_name(texts[i]))
+            BT_TRY(choose_own(t, texts[i]));
+    }
     for (uint32_t i = 0; t->options.folder && i < t->nparam; i++)
         BT_TRY(choice_check_param(t->ctx, t->arena, &t->optimizer, "", t->params[i].name,
                                   t->types[i]));

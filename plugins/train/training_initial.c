@@ -19,13 +19,6 @@ enum { INITIAL_KEY = -1, ORDER_KEY = -2 };
 
 /* ---- initializers ---- */
 
-/* "w1=normal{scale=0.1}": behind the name of the parameter; NULL: it is for all. */
-static const char *behind_name(const char *text)
-{
-    const char *equals = strchr(text, '='), *brace = strchr(text, '{');
-    return equals && (!brace || equals < brace) ? equals + 1 : NULL;
-}
-
 /* Of those that are asked for: of the command or of the model. `i` counts from 0. NULL: no
  * more. */
 static const char *asked_option(const struct bt_training *t, uint32_t i)
@@ -54,7 +47,7 @@ static const char *find_asked(const struct bt_training *t, const char *name)
     const char *text, *found = NULL;
     for (uint32_t k = 0; k < BT_COUNT(lists); k++) {
         for (uint32_t i = 0; (text = lists[k](t, i)); i++) {
-            const char *behind = behind_name(text);
+            const char *behind = choice_behind_name(text);
             if (!name && !behind)
                 found = text;
             else if (name && behind && (size_t)(behind - 1 - text) == n &&
@@ -86,28 +79,15 @@ static bt_status check_names(struct bt_training *t)
 {
     const char *(*const lists[])(const struct bt_training *, uint32_t) = { asked_attr,
                                                                            asked_option };
-    const uint32_t n = t->nheld;
-    const char **names = BT_NEWS(t->arena, const char *, n + 1), *text;
-    for (uint32_t i = 0; names && i < n; i++)
-        names[i] = t->params[i].name;
-    for (uint32_t k = 0; names && k < BT_COUNT(lists); k++) {
+    const char *text;
+    uint32_t which;
+    for (uint32_t k = 0; k < BT_COUNT(lists); k++) {
         for (uint32_t i = 0; (text = lists[k](t, i)); i++) {
-            const char *behind = behind_name(text);
-            uint32_t at = 0;
-            while (behind && at < n &&
-                   (strncmp(names[at], text, (size_t)(behind - 1 - text)) != 0 ||
-                    names[at][behind - 1 - text]))
-                at++;
-            if (!behind || at < n)
-                continue;
-            const char *name = bt_arena_text(t->arena, text, (size_t)(behind - 1 - text));
-            return name ? bt_fail(t->ctx, BT_ERR_NAME,
-                                  "initializer %s: @%s has no parameter %s%s", text,
-                                  t->entry, name, bt_nearest(t->arena, name, names))
-                        : bt_no_memory();
+            if (choice_behind_name(text))
+                BT_TRY(training_find_named(t, "initializer", text, t->nheld, &which));
         }
     }
-    return names ? NULL : bt_no_memory();
+    return NULL;
 }
 
 /* ---- each parameter ---- */

@@ -269,16 +269,27 @@ static void add_norm(const struct writer *w)
         bt_text_addf(w->out, "    %%h%u = %%clip * %%g%u;\n", i, i);
 }
 
+/* The options of one parameter; a rate is the schedule's factor of it. */
+static void add_options(const struct writer *w, uint32_t param)
+{
+    const struct bt_training *t = w->t;
+    const struct choice *c = t->own[param] ? t->own[param] : &t->optimizer;
+    for (uint32_t k = 0; k < c->noption; k++) {
+        const int is_rate = strcmp(c->option_names[k], "rate") == 0;
+        if (is_rate && c->options[k] == t->optimizer.options[k])
+            bt_text_addf(w->out, ", %%rate");
+        else
+            bt_text_addf(w->out, ", %.9gf%s", c->options[k], is_rate ? " * %factor" : "");
+    }
+}
+
 static void add_update(const struct writer *w, const char *gradient)
 {
     const struct bt_training *t = w->t;
-    int has_rate = 0;
     for (uint32_t i = 0; i < t->optimizer.noption; i++) {
-        if (strcmp(t->optimizer.option_names[i], "rate") == 0) {
+        if (strcmp(t->optimizer.option_names[i], "rate") == 0)
             bt_text_addf(w->out, "    %%rate = %.9gf * %%factor;\n",
                          t->optimizer.options[i]);
-            has_rate = 1;
-        }
     }
     for (uint32_t i = 0; i < t->nparam; i++) {
         bt_text_addf(w->out, "    %%u%u = @%s(%%p%u, %%%s%u", i,
@@ -286,12 +297,7 @@ static void add_update(const struct writer *w, const char *gradient)
         for (uint32_t k = 0; k < t->optimizer.nstate; k++)
             bt_text_addf(w->out, ", %%s%u_%u", k, i);
         bt_text_addf(w->out, ", %%step");
-        for (uint32_t k = 0; k < t->optimizer.noption; k++) {
-            if (has_rate && strcmp(t->optimizer.option_names[k], "rate") == 0)
-                bt_text_addf(w->out, ", %%rate");
-            else
-                bt_text_addf(w->out, ", %.9gf", t->optimizer.options[k]);
-        }
+        add_options(w, i);
         bt_text_addf(w->out, ");\n");
     }
 }

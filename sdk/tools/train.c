@@ -35,13 +35,13 @@ static int read_real(const struct tool *tool, const char *name, double above, do
 static int read_asked(struct train *t, int64_t *batch)
 {
     struct tool *tool = t->tool;
+    // clang-format off
     static const char *const once[] = {
-        "data",       "labels",    "test",     "test-labels", "factor",
-        "loss",       "optimizer", "schedule", "clip",        "precision",
-        "loss-scale", "epochs",    "batch",    "accumulate",  "checkpoint-memory",
-        "seed",       "output",    "every",    "initialise",  "entry",
-        "target",     "threads",   NULL
+        "data", "labels", "test", "test-labels", "factor", "loss", "schedule", "clip", "precision",
+        "loss-scale", "epochs", "batch", "accumulate", "checkpoint-memory", "seed", "output", "every",
+        "initialise", "entry", "target", "threads", NULL
     };
+    // clang-format on
     int code = EXIT_OK;
     tell_given_twice(tool, once);
     if (!option_value(tool, "data"))
@@ -219,7 +219,7 @@ static int open_training(struct train *t)
     bt_training_options options = {
         .entry = option_value(tool, "entry"),
         .loss = option_value(tool, "loss"),
-        .optimizer = option_value(tool, "optimizer"),
+        .optimizers = option_values(tool, "optimizer"),
         .schedule = option_value(tool, "schedule"),
         .nmicro = t->nmicro,
         .fixed = option_values(tool, "fixed"),
@@ -349,7 +349,9 @@ static const struct option options[] = {
     { "test-labels", 0, "FILE", "what it should give for these" },
     { "factor", 0, "X", "numbers of samples are multiplied by it (default: 1)" },
     { "loss", 0, "NAME", "what is made small (default: cross_entropy)" },
-    { "optimizer", 0, "NAME", "how (default: sgd): 'adam{rate=0.001}'" },
+    { "optimizer", 0, "NAME",
+      "how (default: sgd): 'adam{rate=0.001}'; 'PARAMETER=NAME{decay=0}': other options "
+      "for that one" },
     { "schedule", 0, "NAME",
       "how its rate changes (default: constant): 'cosine{warm=100}'" },
     { "initializer", 0, "NAME",

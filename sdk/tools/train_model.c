@@ -9,6 +9,7 @@
 
 const struct hint training_hints[] = {
     { "`fixed`", "`fixed` is --fixed NAME" },
+    { "`optimizers`", "`optimizers` is --optimizer NAME" },
     { "`learned`", "`learned` is --learn NAME, once for each" },
     { "`clip`", "`clip` is --clip X" },
     { "`loss`", "`loss` is --loss NAME" },

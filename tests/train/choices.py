@@ -188,6 +188,30 @@ def check_options(runs):
         runs.refused(words, "train", "own.baton", *data, *args)
 
 
+def check_own_options(runs):
+    """Options of an optimizer for one parameter: the others, and its other options, are those of all."""
+    def learned(folder, *optimizers):
+        words = [word for optimizer in optimizers for word in ("--optimizer", optimizer)]
+        runs.train("linear.baton", "--data", "classes.npz", *words, "--schedule", "cosine", "--batch", 32, "--epochs", 2, "-o", folder)
+        tensors, _ = kit.read_tensors(runs.last(folder))
+        with open(f"{folder}/step.baton") as file:
+            return tensors, file.read()
+    decays, _ = learned("decays", "adamw{rate=0.1, decay=0.5}")
+    mixed, text = learned("mixed", "b=adamw{decay=0}", "adamw{rate=0.1, decay=0.5}")
+    runs.check(text.count("1e-08f, 0.5f)") == 1 and text.count("1e-08f, 0f)") == 1 and text.count(", %rate, ") == 2, text[text.index("def @train.step"):])
+    runs.check((decays["b"] != mixed["b"]).any() and sorted(decays) == sorted(mixed), "b does not decay")
+    slow, text = learned("slow", "adamw{rate=0.1}", "b=adamw{rate=0.5}", "b=adamw{rate=0}")
+    runs.check((slow["b"] == 0).all() and (slow["w"] != 0).all() and "0f * %factor" in text, "a rate of its own")
+    words = ["train", "linear.baton", "--data", "classes.npz", "--batch", 32, "-o", "mixed", "--schedule", "cosine", "--optimizer", "adamw{rate=0.1, decay=0.5}"]
+    runs.refused("of another model, loss, optimizer or batch", *words, "--epochs", 3, "--resume")
+    for message, *args in [("optimizer bb=adamw: @main has no parameter bb; did you mean b?", "--optimizer", "bb=adamw"),
+                           ("optimizer b=adamw{decay=0}: @main learns no parameter b", "--optimizer", "b=adamw{decay=0}", "--learn", "w"),
+                           ("optimizer b=sgd: a training has one, adamw, whose options may be others for a parameter", "--optimizer", "b=sgd"),
+                           ("optimizer.adamw: decay is -1, and is to be 0 or more", "--optimizer", "b=adamw{decay=-1}"),
+                           ("optimizer.adamw has no attribute `decays`; did you mean `decay`?", "--optimizer", "b=adamw{decays=0}")]:
+        runs.refused(message, *words[:6], "-o", "x", *words[8:], *args)
+
+
 def main():
     runs = kit.Runs(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
@@ -202,6 +226,7 @@ def main():
         check_signatures(runs, x, y)
         check_imported(runs, x)
         check_options(runs)
+        check_own_options(runs)
         os.chdir("/")
     runs.end()
 

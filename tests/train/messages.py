@@ -41,7 +41,7 @@ def check_names(runs):
     runs.refused("a name is empty: the parameters of @main are w, b", "train", *data, "--learn", "")
     runs.refused("no parameter w,b to learn: each name is one of `learned` by itself\nnote: `learned` is --learn NAME, once for each\n", "train", *data, "--learn", "w,b")
     done = runs.train(*data[:3], "--loss", "cross_entropy", "--optimizer", "momentum", "--optimizer", "adam{rate=0.1}", "--epochs", 1, "-o", "twice")
-    runs.check("note: --optimizer is given more than once: the last, adam{rate=0.1}, counts" in done.stderr and "--loss" not in done.stderr, done.stderr)
+    runs.check("note: `optimizers` has more than one for all parameters: the last, adam{rate=0.1}, counts" in done.stderr and "--loss" not in done.stderr, done.stderr)
     done = runs.train(*data[:3], "--epochs", 2, "--epochs", 1, "--clip", 2, "--clip", 1, "-o", "again")
     runs.check(all(f"note: --{name} is given more than once: the last, 1, counts" in done.stderr for name in ("epochs", "clip")), done.stderr)
     runs.refused("--clip takes a finite float32 above 0, not 1e-46", "train", *data, "--clip", "1e-46", code=2)

@@ -87,7 +87,8 @@ static const int64_t label_dims[] = { 4 };
 
 static bt_training_options options_in(const char *folder)
 {
-    return (bt_training_options){ .optimizer = "adam{rate=0.1}",
+    static const char *const optimizers[] = { "adam{rate=0.1}", NULL };
+    return (bt_training_options){ .optimizers = optimizers,
                                   .label_dtype = BT_INT64,
                                   .label_rank = 1,
                                   .label_dims = label_dims,
@@ -242,7 +243,7 @@ static void test_a_training_that_only_evaluates(void **state)
     options.only_evaluates = 1;
     options.nmicro = 3;
     options.clip = 1;
-    options.optimizer = "none of this name";
+    options.optimizers = (const char *const[]){ "none of this name", NULL };
     assert_ok(kit.ctx, open_kit(&kit, &options));
     bt_status status = kit.trainer->step(kit.training, kit.batch, &result);
     assert_non_null(status);

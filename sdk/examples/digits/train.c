@@ -57,8 +57,9 @@ static bt_status open_training(struct job *j, const char *path, const char *fold
                                int64_t nstep)
 {
     static const int64_t nlabel = BATCH, dims[] = { BATCH, 1, 28, 28 };
+    static const char *const optimizers[] = { "adamw{rate=0.003, decay=0.05}", NULL };
     const bt_training_options options = {
-        .optimizer = "adamw{rate=0.003, decay=0.05}",
+        .optimizers = optimizers,
         .schedule = "cosine{warm=50}",
         .label_dtype = BT_INT64, // classes
         .label_rank = 1,

@@ -36,8 +36,11 @@ typedef struct bt_training_options {
      *     @optimizer.NAME(%w, %g, .., %step)    the parameter, or it and its state
      *     @schedule.NAME(%step, %steps)         a factor of the optimizer's rate
      * Numbers behind these are options, with attributes as defaults; attributes rate_low and
-     * rate_high are the ends of what option rate may be. NULL: cross_entropy, sgd, constant. */
-    const char *loss, *optimizer, *schedule;
+     * rate_high are the ends of what option rate may be. NULL: cross_entropy, constant. */
+    const char *loss, *schedule;
+    /* "adamw{rate=0.003}" for all parameters, "b1=adamw{decay=0}" where the one of this name has other
+     * options; NULL-terminated, or NULL: sgd. */
+    const char *const *optimizers;
     double clip;     /* the gradients' norm, all together, at most; 0: any */
     uint32_t nmicro; /* batches of which gradients are added for a step; 0: 1 */
     const char *const

@@ -138,6 +138,10 @@ static bt_status add_call(struct levels_sites *s, const bt_call *call,
         return bt_no_memory();
     *site = (struct levels_site){ 0 };
     BT_TRY(find_target(s, call, site, &of));
+    if (of->kind == BT_GLOBAL_GRADIENT)
+        return refuse(s, &call->base,
+                      "derivatives of functions of data are not batched: a gradient of "
+                      "the function that applies vmap to the primal is");
     if (of->kind != BT_GLOBAL_FUNC)
         return refuse(s, &call->base,
                       "what is applied to data has no body to be looked at");

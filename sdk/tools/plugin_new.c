@@ -226,7 +226,7 @@ static int add_to(struct tool *tool, const char *kind, const char *folder,
     return code;
 }
 
-static int make(struct tool *tool, const char *kind, const char *folder,
+static int make(struct tool *tool, const char *kind, const char *folder, int was_there,
                 const char *templates, const struct words *words)
 {
     int is_source = option_value(tool, "source") != NULL;
@@ -243,7 +243,7 @@ static int make(struct tool *tool, const char *kind, const char *folder,
     if (!code && is_source)
         code = write_manifest(tool, folder, words->ident);
     if (code)
-        template_remove(tool, folder);
+        template_remove(tool, folder, was_there);
     else
         printf("%s/README.md says how to %stry it\n", folder,
                is_source || is_text(kind) ? "" : "build and ");
@@ -353,8 +353,9 @@ int plugin_new(struct tool *tool)
         code = check_free(tool, kind, &words);
     if (code)
         return code;
-    if (mkdir(folder, 0777) == 0 || is_new(folder))
-        return make(tool, kind, folder, templates, &words);
+    const int is_made = mkdir(folder, 0777) == 0;
+    if (is_made || is_new(folder))
+        return make(tool, kind, folder, !is_made, templates, &words);
     if (errno != EEXIST)
         return template_fail(tool, folder, "cannot be made");
     return tool->narg > 3 ? add_to(tool, kind, folder, templates, &words)

@@ -105,7 +105,7 @@ int template_copy(struct tool *tool, const char *from, const char *to,
     return code;
 }
 
-void template_remove(struct tool *tool, const char *folder)
+void template_remove(struct tool *tool, const char *folder, int was_there)
 {
     struct dirent **entries;
     int n = scandir(folder, &entries, NULL, NULL);
@@ -117,5 +117,6 @@ void template_remove(struct tool *tool, const char *folder)
     }
     if (n >= 0)
         free(entries);
-    (void)rmdir(folder);
+    if (!was_there)
+        (void)rmdir(folder);
 }

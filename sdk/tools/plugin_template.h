@@ -19,7 +19,7 @@ int template_fail(struct tool *, const char *path, const char *what);
  * that is there (is_added), test.baton swish.test.baton. */
 int template_copy(struct tool *, const char *from, const char *to, const struct words *,
                   int is_added);
-/* Removes a folder that could not be completed. */
-void template_remove(struct tool *, const char *folder);
+/* Empties a folder that could not be completed, and removes it unless it was there before. */
+void template_remove(struct tool *, const char *folder, int was_there);
 
 #endif

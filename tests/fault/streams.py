@@ -109,9 +109,10 @@ def check_files(k):
         left_alone(k, "cannot be written", ["run", program, "-i", "1", "-o", "/proc/out"], "/proc/out")
         left_alone(k, "in place of a file", ["run", program, "-i", "1", "-o", "taken"], "taken/y.npy")
         left_alone(k, "a full disk", ["run", program, "-i", "1", "-o", "kept"], "kept/y.npy", file_nbytes=10)
-    for path in ("nowhere/made", "small.baton", "folder", "/proc/made"):
+    for path in ("nowhere/made", "small.baton", "taken", "/proc/made"):
         left_alone(k, "cannot be written", ["plugin", "new", "op", "made", path], path)
     left_alone(k, "a full disk", ["plugin", "new", "op", "made"], "made", file_nbytes=10)
+    left_alone(k, "a full disk", ["plugin", "new", "op", "made", "folder"], "folder", file_nbytes=10)
 
 
 def left_alone(k, name, args, place, **how):

@@ -651,19 +651,18 @@ static const bt_type *given_dim(const struct relating *r, const bt_shape_type *d
     return bt_map_find(&r->names.dims, name);
 }
 
-static bt_status relate_broadcast(struct relating *r, const bt_shape_type *dims,
-                                  uint32_t index)
+static bt_status relate_dim(struct relating *r, const bt_shape_type *dims, uint32_t index)
 {
     const struct bt__ast_stage *stage = &r->formula->stages[index];
-    const bt_type *to;
-    if (!stage->broadcasts_to)
+    const bt_type *other;
+    if (!stage->other)
         return NULL;
-    if (!(to = given_dim(r, dims, stage->broadcasts_to)))
+    if (!(other = given_dim(r, dims, stage->other)))
         return bt__formula_fail(r->solver->ctx, r->formula, BT_ERR_NAME, stage->place,
-                                "`%s` broadcasts to `%s`, which is no dim", stage->name,
-                                stage->broadcasts_to);
-    return bt_relation_require(r->solver, r->call, BT_CHECK_BROADCAST, dims->dims[index],
-                               to, NULL);
+                                "`%s` is compared with `%s`, which is no dim",
+                                stage->name, stage->other);
+    return bt_relation_require(r->solver, r->call, stage->relation, dims->dims[index],
+                               other, NULL);
 }
 
 /* Each bare name among the inputs of a call's own formula takes an element of `dims`; one that an
@@ -687,7 +686,7 @@ static bt_status relate_dims(struct relating *r)
         if (shown)
             BT_TRY(bt_relation_unify(r->solver, call, shape->dims[i], shown,
                                      "a dim that is given and that of an argument"));
-        BT_TRY(relate_broadcast(r, shape, i));
+        BT_TRY(relate_dim(r, shape, i));
     }
     return NULL;
 }

@@ -6,7 +6,7 @@
  * The formula declares its inputs before `=>`, each as a row of an operator does: a name and
  * what it takes. A name alone is a dim, the next element of `dims`: an extent that no argument
  * has; where one shows the name as well, both are to be equal. `d broadcasts e` is one that is 1 or e,
- * or the call fails. The result is a tensor, or a tuple of those behind `->`.
+ * `d == e`, `d <= e` and `d multiple e` what they say, or the call fails. The result is a tensor, or a tuple of those behind `->`.
  * fails   where a read is not in bounds: one that is not proved to be is checked when it runs
  */
 #include <baton/op.h>

@@ -122,8 +122,8 @@ static bt_status read_again(struct site *s, const struct leaves *leaves,
 }
 
 /* What the call of one example asks of dims. */
-static bt_status add_broadcasts(struct site *s, const struct leaves *leaves,
-                                bt_graph_formula *formula)
+static bt_status add_checks(struct site *s, const struct leaves *leaves,
+                            bt_graph_formula *formula)
 {
     bt_check *checks = BT_NEWS(s->lone.arena, bt_check, s->old->ncheck);
     if (!checks)
@@ -133,14 +133,14 @@ static bt_status add_broadcasts(struct site *s, const struct leaves *leaves,
         BT_TRY(copy_type(s->batch->copy, checks[i].left, &checks[i].left));
         BT_TRY(copy_type(s->batch->copy, checks[i].right, &checks[i].right));
     }
-    return bt_graph_text_broadcasts(s->lone.arena, s->old->ncheck, checks, s->result,
-                                    leaves->n, leaves->values, formula);
+    return bt_graph_text_checks(s->lone.arena, s->old->ncheck, checks, s->result,
+                                leaves->n, leaves->values, formula);
 }
 
 static bt_status by_formula(struct site *s, bt_graph_formula *formula,
                             const struct leaves *leaves, const bt_value **out)
 {
-    BT_TRY(add_broadcasts(s, leaves, formula));
+    BT_TRY(add_checks(s, leaves, formula));
     const bt_type *dims = bt_type_shape(s->lone.store, formula->ndim, formula->dims);
     if (!dims)
         return bt_store_why(s->lone.ctx, s->lone.store);

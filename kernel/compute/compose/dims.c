@@ -23,6 +23,23 @@ static int is_leaf(const bt_type *dim)
     return dim->kind == BT_TYPE_VAR || dim->kind == BT_TYPE_OPAQUE;
 }
 
+/* Whether what stands for a dim is computed from another one, or is it. */
+static int has_in_it(const struct bt__dims *d, const bt_type *dim, const bt_type *other)
+{
+    dim = find(d, dim);
+    const bt_list_type *list = bt_as_list_type(dim);
+    int has = dim == other;
+    if (dim->kind == BT_TYPE_LINEAR) {
+        bt_dim_sum all;
+        bt_dim_linear(dim, &all);
+        for (uint32_t i = 0; i < all.n && !has; i++)
+            has = has_in_it(d, all.terms[i].atom, other);
+    }
+    for (uint32_t i = 0; list && i < list->n && !has; i++)
+        has = has_in_it(d, list->at[i], other);
+    return has;
+}
+
 void bt__dims_join(struct bt__dims *d, const bt_type *a, const bt_type *b)
 {
     int64_t number;
@@ -35,7 +52,12 @@ void bt__dims_join(struct bt__dims *d, const bt_type *a, const bt_type *b)
         a = b;
         b = swap;
     }
-    if (a != b && !bt_dim_is_const(a, &number) &&
+    if (a != b && has_in_it(d, b, a)) {
+        const bt_type *swap = a;
+        a = b;
+        b = swap;
+    }
+    if (!bt_dim_is_const(a, &number) && !has_in_it(d, b, a) &&
         !bt_map_put(&d->same, a, (void *)(uintptr_t)b))
         (void)bt__graph_no_memory(d->graph);
 }

@@ -196,8 +196,8 @@ static bt_status emit_stage(struct emitter *e, uint32_t number, const bt_type *t
     BT_TRY(cut(e, number, &narg, args));
     BT_TRY(set_terms(e, args));
     BT_TRY(bt_graph_text(ctx, g->arena, g, type, &text));
-    BT_TRY(bt_graph_text_broadcasts(g->arena, e->primal->ncheck, e->primal->checks, type,
-                                    narg, args, &text));
+    BT_TRY(bt_graph_text_checks(g->arena, e->primal->ncheck, e->primal->checks, type,
+                                narg, args, &text));
     const bt_type *dims =
         bt_type_shape(bt_builder_store(e->builder), text.ndim, text.dims);
     if (!dims)

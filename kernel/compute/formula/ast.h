@@ -55,7 +55,8 @@ struct bt__ast_stage {
     const struct bt__ast_var *axes;
     const bt__ast *expr;
     struct bt__ast_place place;
-    const char *broadcasts_to; /* of a bare name: that, or it is 1; NULL: any */
+    uint32_t relation; /* of a bare name: BT_CHECK_.. to `other` */
+    const char *other; /* NULL: it may be any */
 };
 
 struct bt__signature; /* signature.h */

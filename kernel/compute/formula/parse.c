@@ -335,7 +335,23 @@ static int has_inputs(const struct parser *p)
     return at_sign(&ahead, "=>");
 }
 
-/* A bare name is `NAME = dims[k]`, `NAME broadcasts OTHER` one that is 1 or the other. */
+/* "broadcasts e", "== e", ..: what a bare name is to another one. */
+static bt_status parse_relation(struct parser *p, struct bt__ast_stage *out)
+{
+    static const char *const words[] = {
+#define BT_CHECK(UPPER, word, text) word,
+#include <baton/checks.def>
+#undef BT_CHECK
+    };
+    for (uint32_t i = 0; i < BT_COUNT(words); i++) {
+        out->relation = i;
+        if (skip_sign(p, words[i]))
+            return take_name(p, "a name for a dim", &out->other);
+    }
+    return NULL;
+}
+
+/* A bare name is `NAME = dims[k]`, and may have a relation to another one. */
 static bt_status add_dim(struct parser *p, const char *name, struct bt__ast_place place)
 {
     bt__ast *at = BT_NEW(p->arena, bt__ast);
@@ -348,8 +364,7 @@ static bt_status add_dim(struct parser *p, const char *name, struct bt__ast_plac
                      .integer = p->maker.formula->ndim++ };
     BT_TRY(bt__maker_node(&p->maker, at, &index));
     BT_TRY(make_node(p, BT__AST_INDEX, place, 1, &index, "dims", &stage.expr));
-    if (skip_sign(p, "broadcasts"))
-        BT_TRY(take_name(p, "a name for a dim", &stage.broadcasts_to));
+    BT_TRY(parse_relation(p, &stage));
     return bt__maker_add_stage(&p->maker, &stage);
 }
 

@@ -20,6 +20,7 @@ enum { OR, AND, COMPARE, SUM, PRODUCT, UNARY, PRIMARY };
 /* A dim that is given: its name, d0 is 1, and what it takes. */
 struct bare {
     uint32_t name;
+    uint32_t equal; /* the name that it is to be equal to; 0: none */
     const bt_type *term;
 };
 
@@ -33,7 +34,6 @@ struct writer {
     bt_nodes ends;   /* extents of inputs that are no dim, and their names */
     bt_vec(uint32_t) end_names;
     bt_vec(struct bare) bares;
-    uint32_t nshown; /* names of what inputs show come first */
 };
 
 static void write(struct writer *, const bt_node *, uint32_t level);
@@ -333,9 +333,9 @@ static void mark_dims(const bt_node *node, uint8_t *seen, uint8_t *used)
         mark_dims(node->args[i], seen, used);
 }
 
-static int add_bare(struct writer *w, uint32_t name, const bt_type *term)
+static int add_bare(struct writer *w, uint32_t name, uint32_t equal, const bt_type *term)
 {
-    return BT_PUSH(w->arena, &w->bares, ((struct bare){ name, term }));
+    return BT_PUSH(w->arena, &w->bares, ((struct bare){ name, equal, term }));
 }
 
 /* Names for the dims of stages that no input shows. */
@@ -351,61 +351,50 @@ static bt_status name_dims(struct writer *w)
             mark_dims(g->arrays[i]->extents[a], seen, used);
         mark_dims(g->arrays[i]->body, seen, used);
     }
-    w->nshown = w->nname;
     for (uint32_t i = 0; i < g->ndim; i++) {
         if (!used[i] || w->names[i])
             continue;
         w->names[i] = ++w->nname;
-        if (!add_bare(w, w->names[i], g->dims[i]->term))
+        if (!add_bare(w, w->names[i], 0, g->dims[i]->term))
             return bt_no_memory();
     }
     return NULL;
 }
 
-static const struct bare *find_bare(const struct writer *w, uint32_t name,
-                                    const bt_type *term)
-{
-    for (uint32_t i = 0; i < w->bares.len; i++) {
-        if (w->bares.at[i].name == name || w->bares.at[i].term == term)
-            return &w->bares.at[i];
-    }
-    return NULL;
-}
-
-/* The name of a dim of a result's type. Where an input shows the dim of the graph, and has another
- * one there, the name is given as well, and both are to be equal. 0: no memory. */
+/* The name of a dim of a result's type. Where the dim of the graph has another one elsewhere, it has a
+ * name of its own, and both are to be equal. 0: no memory. */
 static uint32_t name_of_type(struct writer *w, const bt_node *extent, const bt_type *dim)
 {
-    const uint32_t own = extent->kind == BT_NODE_DIM ? w->names[extent->which] : 0;
-    if (own && own <= w->nshown && w->graph->dims[extent->which]->term != dim &&
-        !find_bare(w, own, NULL))
-        return add_bare(w, own, dim) ? own : 0;
     for (uint32_t i = 0; i < w->graph->ndim; i++) {
         if (w->names[i] && w->graph->dims[i]->term == dim)
             return w->names[i];
     }
-    const struct bare *bare = find_bare(w, 0, dim);
-    if (bare)
-        return bare->name;
-    return add_bare(w, w->nname + 1, dim) ? ++w->nname : 0;
+    for (uint32_t i = 0; i < w->bares.len; i++) {
+        if (w->bares.at[i].term == dim)
+            return w->bares.at[i].name;
+    }
+    const uint32_t own = extent->kind == BT_NODE_DIM ? w->names[extent->which] : 0;
+    return add_bare(w, w->nname + 1, own, dim) ? ++w->nname : 0;
 }
 
 /* ---- stages ---- */
 
-/* type: of the result that the stage is; NULL: nothing is known of it. */
+/* type: of the result that the stage is; NULL: nothing is known of it. A dim that checks make a number
+ * keeps its name there: a function may state it. */
 static void write_axes(struct writer *w, const bt_array *stage, const bt_type *type)
 {
     const bt_shape_type *shape = type ? bt_tensor_shape(type) : NULL;
+    const int has_dims = shape && shape->n == stage->rank;
     bt_text_addf(&w->out, "[");
     for (uint32_t a = 0; a < stage->rank; a++) {
-        bt_text_addf(&w->out, "%si%" PRIu32 " in ", a ? ", " : "", a);
-        if (!shape || shape->n != stage->rank || bt_node_number(stage->extents[a]) >= 0) {
+        const bt_type *dim = has_dims ? shape->dims[a] : NULL;
+        int64_t number;
+        const int is_number = dim && bt_dim_is_const(dim, &number);
+        bt_text_addf(&w->out, "%si%u in ", a ? ", " : "", a);
+        if (!dim || (is_number && bt_node_number(stage->extents[a]) >= 0)) {
             write(w, stage->extents[a], OR);
             continue;
         }
-        const bt_type *dim = shape->dims[a];
-        int64_t number;
-        const int is_number = bt_dim_is_const(dim, &number);
         const uint32_t name = is_number ? 1 : name_of_type(w, stage->extents[a], dim);
         w->out.failed |= name == 0;
         if (is_number)
@@ -461,9 +450,13 @@ static const char *put_together(struct writer *w, const bt_text *inputs,
 {
     bt_text_init(&w->out, w->arena);
     bt_text_add(&w->out, inputs->at, inputs->len);
-    for (uint32_t i = 0; i < w->bares.len; i++)
+    for (uint32_t i = 0; i < w->bares.len; i++) {
+        const struct bare *bare = &w->bares.at[i];
         bt_text_addf(&w->out, "%sd%" PRIu32, inputs->len || i ? ", " : "",
-                     w->bares.at[i].name - 1);
+                     bare->name - 1);
+        if (bare->equal)
+            bt_text_addf(&w->out, " == d%" PRIu32, bare->equal - 1);
+    }
     if (w->out.len)
         bt_text_addf(&w->out, " => ");
     bt_text_add(&w->out, stages->at, stages->len);

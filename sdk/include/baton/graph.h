@@ -240,12 +240,12 @@ typedef struct bt_graph_formula {
  *        used */
 BT_API bt_status bt_graph_text(bt_ctx *, bt_arena *, bt_graph *, const bt_type *result,
                                bt_graph_formula *out) BT_MUST_USE;
-/* Adds to a formula what the checks ask of dims that broadcast, where the call that has it, of these
- * arguments, may speak of them; the others are left out. */
-BT_API bt_status bt_graph_text_broadcasts(bt_arena *, uint32_t ncheck, const bt_check *,
-                                          const bt_type *result, uint32_t narg,
-                                          const bt_value *const *args,
-                                          bt_graph_formula *) BT_MUST_USE;
+/* Adds to a formula what the checks ask of dims, where the call that has it, of these arguments, may
+ * speak of them; the others are left out. */
+BT_API bt_status bt_graph_text_checks(bt_arena *, uint32_t ncheck, const bt_check *,
+                                      const bt_type *result, uint32_t narg,
+                                      const bt_value *const *args,
+                                      bt_graph_formula *) BT_MUST_USE;
 /* A size of such a graph as a dim of the function. errors BT_ERR_UNSUPPORTED: its dims do
  * not express it, as it is known only when the function runs */
 BT_API bt_status bt_node_as_dim(bt_ctx *, const bt_func *, const bt_node *size,

@@ -1,7 +1,8 @@
 /*
- * What a call asks of dims that broadcast, as bare names in the formula of another one:
+ * What a call asks of dims, as bare names in the formula of another one:
  *     a0: float32[d0], a1: float32[d1], d2, b0, b1 broadcasts b0, b2 broadcasts b0 => ..
- * So sizes that do not fit are told by what they are, and reads need no check of their own.
+ * So sizes that do not fit are told by what they are, and reads need no check of their own. Dims that
+ * are to be equal are one dim of a graph, unless one is a number.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -40,10 +41,24 @@ static const char *with_names(bt_arena *arena, const char *formula, const char *
     return names ? bt_text_get(&text) : NULL;
 }
 
-bt_status bt_graph_text_broadcasts(bt_arena *arena, uint32_t ncheck,
-                                   const bt_check *checks, const bt_type *result,
-                                   uint32_t narg, const bt_value *const *args,
-                                   bt_graph_formula *text)
+/* The word of a check that a formula states; NULL: it has to state nothing. */
+static const char *word_of(const bt_check *check)
+{
+    static const char *const words[] = {
+#define BT_CHECK(UPPER, word, text) word,
+#include <baton/checks.def>
+#undef BT_CHECK
+    };
+    int64_t number;
+    return check->relation != BT_CHECK_EQUAL || bt_dim_is_const(check->left, &number) ||
+                   bt_dim_is_const(check->right, &number)
+               ? words[check->relation]
+               : NULL;
+}
+
+bt_status bt_graph_text_checks(bt_arena *arena, uint32_t ncheck, const bt_check *checks,
+                               const bt_type *result, uint32_t narg,
+                               const bt_value *const *args, bt_graph_formula *text)
 {
     const uint32_t first = text->ndim;
     const char *stages = strstr(text->formula, "=> ");
@@ -56,9 +71,9 @@ bt_status bt_graph_text_broadcasts(bt_arena *arena, uint32_t ncheck,
     bt_text_init(&names, arena);
     for (uint32_t i = 0; stages && i < ncheck; i++) {
         const bt_check *check = &checks[i];
+        const char *word = word_of(check);
         uint32_t to = first;
-        if (check->relation != BT_CHECK_BROADCAST ||
-            !is_known(check->left, result, narg, args) ||
+        if (!word || !is_known(check->left, result, narg, args) ||
             !is_known(check->right, result, narg, args))
             continue;
         while (to < text->ndim && dims[to] != check->right)
@@ -67,7 +82,7 @@ bt_status bt_graph_text_broadcasts(bt_arena *arena, uint32_t ncheck,
             bt_text_addf(&names, ", b%" PRIu32, to - first);
             dims[text->ndim++] = check->right;
         }
-        bt_text_addf(&names, ", b%" PRIu32 " broadcasts b%" PRIu32, text->ndim - first,
+        bt_text_addf(&names, ", b%" PRIu32 " %s b%" PRIu32, text->ndim - first, word,
                      to - first);
         dims[text->ndim++] = check->left;
     }

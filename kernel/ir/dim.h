@@ -53,6 +53,9 @@ const bt_type *bt__atom_product(bt_store *, const bt_type *, const bt_type *);
 /* The arguments of an atom of that kind; NULL: it is something else. */
 const bt_list_type *bt__dim_args(const bt_type *, uint32_t kind);
 
+/* "broadcasts", "==", ..: a relation of checks in texts; "?": there is none of that number. */
+const char *bt__check_word(uint32_t relation);
+
 static inline int64_t bt__gcd(int64_t a, int64_t b) /* of magnitudes; 0 counts as none */
 {
     uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a;

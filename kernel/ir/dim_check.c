@@ -40,3 +40,13 @@ int bt_check_decide(bt_store *store, uint32_t relation, const bt_type *left,
     default: return broadcasts(store, left, right);
     }
 }
+
+const char *bt__check_word(uint32_t relation)
+{
+    static const char *const words[] = {
+#define BT_CHECK(UPPER, word, text) word,
+#include <baton/checks.def>
+#undef BT_CHECK
+    };
+    return relation < BT_COUNT(words) ? words[relation] : "?";
+}

@@ -5,6 +5,8 @@
 #include <baton/ir.h>
 #include <baton/op.h>
 
+#include "ir/dim.h"
+
 int bt_check_holds(uint32_t relation, int64_t left, int64_t right)
 {
     switch (relation) {
@@ -17,23 +19,17 @@ int bt_check_holds(uint32_t relation, int64_t left, int64_t right)
 
 int bt_check_read(const bt_op *op, const void *attrs, bt_check *out, const char **of)
 {
-    static const char *const words[] = {
-#define BT_CHECK(UPPER, word, text) word,
-#include <baton/checks.def>
-#undef BT_CHECK
-    };
     const bt_type *const *left = bt_attr_find(op, attrs, "left", BT_ATTR_DIM),
                          *const *right = bt_attr_find(op, attrs, "right", BT_ATTR_DIM);
     const char *const *word = bt_attr_find(op, attrs, "relation", BT_ATTR_STRING),
                       *const *begin = bt_attr_find(op, attrs, "of", BT_ATTR_STRING),
                       *const *what = bt_attr_find(op, attrs, "what", BT_ATTR_STRING);
     for (uint32_t i = 0; i < BT_CHECK_COUNT; i++) {
-        if (strcmp(*word, words[i]) != 0)
+        if (strcmp(*word, bt__check_word(i)) != 0)
             continue;
-        *out = (bt_check){ .relation = i,
-                           .left = *left,
-                           .right = *right,
-                           .what = **what ? *what : NULL };
+        *out = (bt_check){
+            .relation = i, .left = *left, .right = *right, .what = **what ? *what : NULL
+        };
         *of = *begin;
         return 1;
     }
@@ -71,6 +67,16 @@ static bt_status fail(bt_ctx *ctx, const bt_value *at, const bt_store *store,
                    : bt_no_memory();
 }
 
+static void tell_to_give(bt_ctx *ctx, bt_text *text, const char *what, const bt_type *dim)
+{
+    bt_text_addf(
+        text,
+        "; %s is broadcast only where the compiler knows that it is 1, as by --dim ",
+        what);
+    bt_print_type(ctx, dim, text);
+    bt_text_addf(text, "=1");
+}
+
 /* A dim with a name is of one size wherever it stands: what to do where it was 1. */
 static void add_advice(bt_ctx *ctx, bt_text *text, const bt_check *check,
                        const bt_type *dim, int64_t value)
@@ -78,10 +84,7 @@ static void add_advice(bt_ctx *ctx, bt_text *text, const bt_check *check,
     if (check->relation != BT_CHECK_EQUAL || check->what || value != 1 ||
         dim->kind != BT_TYPE_VAR)
         return;
-    bt_text_addf(text, "; beside what is computed, a dim is broadcast only where the "
-                       "compiler knows that it is 1, as by --dim ");
-    bt_print_type(ctx, dim, text);
-    bt_text_addf(text, "=1");
+    tell_to_give(ctx, text, "beside what is computed, a dim", dim);
 }
 
 /* What a dim is compared with. A result's dim is the greatest of those that it is broadcast
@@ -105,10 +108,7 @@ static void add_advice_of_0(bt_ctx *ctx, bt_text *text, const bt_check *check,
     if (check->relation != BT_CHECK_BROADCAST || left != 0 || right != 1 ||
         other->kind != BT_TYPE_VAR)
         return;
-    bt_text_addf(text, "; to a dim of 0 another one is broadcast only where the "
-                       "compiler knows that it is 1, as by --dim ");
-    bt_print_type(ctx, other, text);
-    bt_text_addf(text, "=1");
+    tell_to_give(ctx, text, "to a dim of 0 another one", other);
 }
 
 bt_status bt_check_fail(bt_ctx *ctx, const bt_value *at, const char *of,
@@ -117,6 +117,8 @@ bt_status bt_check_fail(bt_ctx *ctx, const bt_value *at, const char *of,
     static const char *const texts[] = {
 #define BT_CHECK(UPPER, word, text) text,
 #include <baton/checks.def>
+
+#include "ir/dim.h"
 #undef BT_CHECK
     };
     bt_text text;

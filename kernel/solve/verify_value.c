@@ -5,6 +5,7 @@
 
 #include <baton/op.h>
 
+#include "ir/dim.h"
 #include "ir/pattern.h"
 #include "ir/type_match.h"
 #include "solve/solve.h"
@@ -301,15 +302,10 @@ static int states_check(bt__type_match *m, const bt_call *call, const bt_check *
 static bt_status show_check(struct bt__verifier *v, const bt_check *check,
                             const char **out)
 {
-    static const char *const words[] = {
-#define BT_CHECK(UPPER, word, text) word,
-#include <baton/checks.def>
-#undef BT_CHECK
-    };
     bt_text text;
     bt_text_init(&text, v->arena);
     bt_print_type(v->ctx, check->left, &text);
-    bt_text_addf(&text, " %s ", words[check->relation]);
+    bt_text_addf(&text, " %s ", bt__check_word(check->relation));
     bt_print_type(v->ctx, check->right, &text);
     *out = bt_text_get(&text);
     return *out ? NULL : bt_no_memory();

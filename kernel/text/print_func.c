@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "ir/dim.h"
+
 enum { HEAD_NBYTES = 100 /* a longer head has a line for each parameter */ };
 
 static void print_block_body(bt_printer *, const bt_block *);
@@ -215,13 +217,8 @@ static void print_callee(bt_printer *p, const bt_call *call)
 
 static void print_check(bt_printer *p, const bt_check *check)
 {
-    static const char *const words[] = {
-#define BT_CHECK(UPPER, word, text) " " word " ",
-#include <baton/checks.def>
-#undef BT_CHECK
-    };
     bt__print_term(p, check->left);
-    add(p, check->relation < BT_CHECK_COUNT ? words[check->relation] : " ? ");
+    bt_text_addf(p->out, " %s ", bt__check_word(check->relation));
     bt__print_term(p, check->right);
     if (check->what) {
         add(p, " ");

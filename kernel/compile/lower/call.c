@@ -2,6 +2,7 @@
 #include <baton/op.h>
 
 #include "compile/lower/lowerer.h"
+#include "ir/dim.h"
 
 /* ---- checks ---- */
 
@@ -32,17 +33,13 @@ static bt_span span_of(const bt_store *store, const bt_call *call, const bt_valu
 static bt_status lower_check(struct bt__lowerer *l, const struct bt__lower_dims *dims,
                              const bt_call *inner, const bt_check *check)
 {
-    static const char *const words[] = {
-#define BT_CHECK(UPPER, word, text) word,
-#include <baton/checks.def>
-#undef BT_CHECK
-    };
     bt_store *store = l->module->store;
     struct bt__lower_dims state = *dims;
     bt_subst subst = { .leaf = bt__lower_dim_of_call, .state = &state };
     const bt_op *op;
     const bt_value *done;
-    const char *what = check->what ? check->what : "";
+    const char *what = check->what ? check->what : "",
+               *word = bt__check_word(check->relation);
     const bt_type *left = bt_type_subst(store, &subst, check->left),
                   *right = bt_type_subst(store, &subst, check->right);
     if (!left || !right)
@@ -55,7 +52,7 @@ static bt_status lower_check(struct bt__lowerer *l, const struct bt__lower_dims 
         const char *name;
         const void *value;
     } attrs[] = { { "left", &left },
-                  { "relation", &words[check->relation] },
+                  { "relation", &word },
                   { "right", &right },
                   { "of", &inner->op->name },
                   { "what", &what } };

@@ -11,6 +11,7 @@
 #include "compute/formula/lex.h"
 #include "compute/formula/signature.h"
 #include "compute/graph/reduce.h"
+#include "ir/dim.h"
 
 struct parser {
     struct bt__maker maker;
@@ -338,14 +339,9 @@ static int has_inputs(const struct parser *p)
 /* "broadcasts e", "== e", ..: what a bare name is to another one. */
 static bt_status parse_relation(struct parser *p, struct bt__ast_stage *out)
 {
-    static const char *const words[] = {
-#define BT_CHECK(UPPER, word, text) word,
-#include <baton/checks.def>
-#undef BT_CHECK
-    };
-    for (uint32_t i = 0; i < BT_COUNT(words); i++) {
+    for (uint32_t i = 0; i < BT_CHECK_COUNT; i++) {
         out->relation = i;
-        if (skip_sign(p, words[i]))
+        if (skip_sign(p, bt__check_word(i)))
             return take_name(p, "a name for a dim", &out->other);
     }
     return NULL;

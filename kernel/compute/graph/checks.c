@@ -9,6 +9,8 @@
 
 #include <baton/graph.h>
 
+#include "ir/dim.h"
+
 static int shows(const bt_type *type, const bt_type *dim)
 {
     const bt_shape_type *shape = bt_tensor_shape(type);
@@ -44,15 +46,10 @@ static const char *with_names(bt_arena *arena, const char *formula, const char *
 /* The word of a check that a formula states; NULL: it has to state nothing. */
 static const char *word_of(const bt_check *check)
 {
-    static const char *const words[] = {
-#define BT_CHECK(UPPER, word, text) word,
-#include <baton/checks.def>
-#undef BT_CHECK
-    };
     int64_t number;
     return check->relation != BT_CHECK_EQUAL || bt_dim_is_const(check->left, &number) ||
                    bt_dim_is_const(check->right, &number)
-               ? words[check->relation]
+               ? bt__check_word(check->relation)
                : NULL;
 }
 

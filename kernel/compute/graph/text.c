@@ -390,7 +390,7 @@ static void write_axes(struct writer *w, const bt_array *stage, const bt_type *t
         const bt_type *dim = has_dims ? shape->dims[a] : NULL;
         int64_t number;
         const int is_number = dim && bt_dim_is_const(dim, &number);
-        bt_text_addf(&w->out, "%si%u in ", a ? ", " : "", a);
+        bt_text_addf(&w->out, "%si%" PRIu32 " in ", a ? ", " : "", a);
         if (!dim || (is_number && bt_node_number(stage->extents[a]) >= 0)) {
             write(w, stage->extents[a], OR);
             continue;
